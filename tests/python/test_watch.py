@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -248,6 +249,14 @@ def test_a_budget_that_is_no_step_ends_no_run(budget: float) -> None:
     for step in range(1, 40):
         adviser.add(step, 2.0 / step + 1.0)
     assert not adviser.stop
+
+
+@pytest.mark.parametrize("patience", [0, -1, 2.5, float("nan"), "a", True, None])
+def test_a_patience_that_counts_no_looks_is_refused_by_name(patience: Any) -> None:
+    shown = re.escape(repr(patience))
+    with pytest.raises(gp.InputError, match=f"^patience is {shown}, expected a whole number of 1"):
+        Adviser("act", metric="loss", target=0.5, patience=patience)
+    assert Adviser("act", metric="loss", target=0.5, patience=np.int64(3)).mode == "act"
 
 
 @pytest.mark.parametrize(

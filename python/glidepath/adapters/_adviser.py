@@ -8,6 +8,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterable
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,13 @@ def numeric(name: str | None, value: Any) -> float:
         raise InputError(f"{name or 'the loss'} is {value!r:.40}, expected a number") from None
 
 
+def counting(name: str, value: Any) -> int:
+    """Give an option that counts as the whole number of 1 or more that it is; else InputError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+        raise InputError(f"{name} is {value!r:.40}, expected a whole number of 1 or more")
+    return index(value)
+
+
 class Adviser:
     """A watch that gives the numbers to log, and says whether to stop.
 
@@ -113,9 +121,7 @@ class Adviser:
         if mode not in ("advise", "act"):
             way = f"; say direction={mode!r}" if mode in ("min", "max") else ""
             raise InputError(f"mode {mode!r} is neither 'advise' nor 'act'{way}")
-        if patience < 1:
-            raise InputError(f"patience {patience} is less than 1")
-        self.mode, self._patience, self._lost = mode, patience, 0
+        self.mode, self._patience, self._lost = mode, counting("patience", patience), 0
         self._file = None if file is None else Path(file)
         if metric is not None and watch.get("direction") is None:
             watch["direction"] = required_direction(metric)
@@ -125,7 +131,6 @@ class Adviser:
         self._state: dict[str, Any] | None = None
         self.watch = Watch(**watch)
         self.decision: Decision | None = None
-        self.step = -1.0  # of the last observation
 
     def begin(
         self,
@@ -145,7 +150,7 @@ class Adviser:
             options["budget"] = budget
         if options.get("schedule") is None and rate is not None and options.get("budget"):
             options["schedule"] = planned(rate, options["budget"])
-        self.watch, self.decision, self._lost, self.step = Watch(**options), None, 0, -1.0
+        self.watch, self.decision, self._lost = Watch(**options), None, 0
         if self._file is not None and self._file.exists():
             self._resume_from(self._file)
         elif self._state is not None:
@@ -180,15 +185,10 @@ class Adviser:
         except (ValueError, OSError) as error:
             raise IoError(f"{file}: cannot go on from this state ({error})") from None
 
-    def look(self, step: float, loss: float | None) -> dict[str, float]:
-        """Add an observation unless it is none, of step 0, or the same as before."""
-        return {} if loss is None or step in (0, self.step) else self.add(step, loss)
-
     def add(self, step: float, loss: float) -> dict[str, float]:
         """Add an observation; give the numbers for the tracker."""
-        self.step = numeric("the step", step)
         self.found()
-        self.watch.add(self.step, numeric(self._metric, loss))
+        self.watch.add(numeric("the step", step), numeric(self._metric, loss))
         stopped, before = self._over, self.decision
         self.decision = self.watch.decision()
         self._lost = self._lost + 1 if meaning(self.decision.verdict).is_lost else 0
@@ -231,10 +231,10 @@ class Adviser:
         """Keep quiet from now on where a log lacks the metric: another one had it."""
         self._lacked = True
 
-    def end(self) -> None:
-        """Remove the file, as the run has ended; warn where it never logged the metric."""
+    def end(self, why: str = "was never logged") -> None:
+        """Remove the file, as the run has ended; warn, and say why, where nothing was forecast."""
         if self.decision is None:
-            _log.warning("%r was never logged: nothing was forecast", self._metric)
+            _log.warning("%r %s: nothing was forecast", self._metric, why)
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 

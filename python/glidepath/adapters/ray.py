@@ -58,6 +58,8 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
     ) -> None:
         self._metric, self._time = metric, time_attr
         self._folder = None if state is None else Path(state).resolve()
+        if self._folder is not None and self._folder.is_file():
+            raise InputError(f"state {self._folder} is a file, expected a folder")
         self._options = {**watch, "metric": metric, "mode": mode, "target": target}
         self._trials: dict[str, Adviser] = {}
         self._first = Adviser(**self._options)  # refuses bad options now; warns for all trials

@@ -81,5 +81,6 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
 
     def _loss(self, row: dict[str, Any]) -> float:
         # The Trainer writes 0 for a loss that is NaN; the gradient's norm tells.
-        masked = row[self.metric] == 0 and math.isnan(row.get("grad_norm", 0.0))
-        return math.nan if masked else numeric(self.metric, row[self.metric])
+        loss, norm = numeric(self.metric, row[self.metric]), row.get("grad_norm")
+        masked = loss == 0 and norm is not None and math.isnan(numeric("grad_norm", norm))
+        return math.nan if masked else loss

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import runpy
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,102 @@ def test_batches_that_make_one_step_are_seen_once(example: dict[str, Any], tmp_p
     fit(example, tmp_path, [callback], accumulate_grad_batches=4, max_epochs=3)
     state = callback.adviser.watch.to_dict()
     assert (state["step"], state["restarts"]) == ([1, 2, 3, 4, 5, 6], 0)
+
+
+def seen(callback: Any) -> tuple[list[float], list[float]]:
+    state = callback.adviser.watch.to_dict()
+    return state["step"], state["loss"]
+
+
+class Means(pl.Callback):
+    """Keep the mean loss of each epoch."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        self.losses.append(float(trainer.callback_metrics["train_loss"]))
+
+
+@pytest.mark.parametrize("steps", [None, 1, 3])
+def test_a_validation_is_one_look_however_long_its_value_stands(
+    example: dict[str, Any], tmp_path: Path, steps: int | None
+) -> None:
+    class Sick(example["Regression"]):  # type: ignore[misc]
+        def validation_step(self, batch: Any, _: int) -> None:
+            loss = self.loss(batch)
+            self.log("val_loss", loss * math.nan if self.current_epoch == 2 else loss)
+
+    kind = example["ForecastCallback"]
+    callback = kind(mode="act", every_n_steps=steps)
+    trainer = fit({**example, "Regression": Sick}, tmp_path, [callback], max_epochs=12)
+    assert trainer.global_step == 96
+    assert seen(callback)[0] == [8.0 * epoch for epoch in range(1, 13) if epoch != 3]
+
+
+@pytest.mark.parametrize("on_step", [False, True])
+@pytest.mark.parametrize("steps", [None, 5])
+@pytest.mark.parametrize("validates", [False, True])
+def test_the_mean_of_an_epoch_is_seen_at_its_end(
+    example: dict[str, Any], tmp_path: Path, validates: bool, steps: int | None, on_step: bool
+) -> None:
+    class Averaged(example["Regression"]):  # type: ignore[misc]
+        def training_step(self, batch: Any, _: int) -> Any:
+            loss = self.loss(batch)
+            self.log("train_loss", loss, on_step=on_step, on_epoch=True)
+            return loss
+
+    callback = example["ForecastCallback"](1e-3, monitor="train_loss", every_n_steps=steps)
+    means = Means()
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        callbacks=[callback, means],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        max_epochs=4,
+    )
+    trainer.fit(Averaged(), example["data"], example["data"] if validates else None)
+    if on_step and steps:  # the loss of that step
+        assert seen(callback)[0] == [5, 10, 15, 20, 25, 30]
+    else:
+        assert seen(callback) == ([8, 16, 24, 32], pytest.approx(means.losses))
+
+
+def test_what_the_module_logs_as_an_epoch_ends_is_seen_at_its_end(
+    example: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Late(example["Regression"]):  # type: ignore[misc]
+        def on_train_epoch_start(self) -> None:
+            self.losses: list[Any] = []
+
+        def on_train_batch_end(self, outputs: Any, *_: Any) -> None:
+            self.losses.append(outputs["loss"].detach())
+
+        def on_train_epoch_end(self) -> None:
+            self.log("epoch_loss", sum(self.losses) / len(self.losses))
+
+    callback = example["ForecastCallback"](1e-3, monitor="epoch_loss")
+    fit({**example, "Regression": Late}, tmp_path, [callback], max_epochs=3)
+    assert seen(callback)[0] == [8, 16, 24]
+    stopped = example["ForecastCallback"](1e3, monitor="epoch_loss", mode="act")
+    trainer = fit({**example, "Regression": Late}, tmp_path, [stopped])
+    assert (trainer.current_epoch, trainer.global_step) == (2, 16)  # none without a batch
+    assert not [said for said in caplog.messages if "not among the metrics" in said]
+
+
+def test_steps_between_looks_that_are_none_are_refused(
+    example: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kind = example["ForecastCallback"]
+    for steps in (0, -1, 1.5, math.nan, "5", True):
+        with pytest.raises(gp.InputError, match=f"^every_n_steps is {steps!r}, expected a whole"):
+            kind(0.3, every_n_steps=steps)
+    fit(example, tmp_path, [kind(0.3, every_n_steps=1000)], max_epochs=1)
+    assert caplog.messages[-1] == (
+        "'val_loss' was logged, but every_n_steps=1000 has not passed: nothing was forecast"
+    )
 
 
 def test_a_monitor_that_is_never_logged_is_told(

@@ -61,8 +61,12 @@ def test_trials_are_judged_apart_and_advice_stops_nothing(example: dict[str, Any
         assert told(again, "b", [0.4], 5) == [mode == "act"]
     with pytest.raises(gp.InputError, match="mode 'x'"):
         kind("loss", 0.5, mode="x")
-    with pytest.raises(gp.InputError, match="patience 0 is less than 1"):
+    with pytest.raises(gp.InputError, match="patience is 0, expected a whole number of 1 or more"):
         kind("loss", 0.5, patience=0)
+    with pytest.raises(
+        gp.InputError, match=r"^state .*check_ray\.py is a file, expected a folder$"
+    ):
+        kind("loss", 0.5, state=__file__)
 
 
 def test_a_result_without_a_number_is_passed_over_or_a_sentence(example: dict[str, Any]) -> None:

@@ -120,8 +120,15 @@ def test_a_loss_that_the_trainer_shows_as_zero_has_diverged(
 def test_a_loss_that_is_no_number_is_a_sentence(example: dict[str, Any], tmp_path: Path) -> None:
     callback = example["ForecastCallback"](target=0.3)
     run = trainer(example, tmp_path, [callback], save_strategy="no")
-    with pytest.raises(gp.InputError, match="loss is 'x', expected a number"):
-        callback.on_log(run.args, run.state, run.control, logs={"loss": "x"})
+    for logs, said in (
+        ({"loss": "x"}, "loss is 'x', expected a number"),
+        ({"loss": 0.0, "grad_norm": "x"}, "grad_norm is 'x', expected a number"),
+    ):
+        with pytest.raises(gp.InputError, match=said):
+            callback.on_log(run.args, run.state, run.control, logs=logs)
+    for norm, known in ((None, True), (1.0, True), (float("nan"), False)):
+        loss = callback._loss({"loss": 0.0, "grad_norm": norm})
+        assert (loss == 0.0) is known
 
 
 def test_evaluation_can_be_watched_and_a_wrong_mode_is_refused(
