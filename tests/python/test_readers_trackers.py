@@ -318,13 +318,13 @@ def test_categories_of_polars_name_runs(kind: str, file: str, tmp_path: Path) ->
     named = polars.Enum(["b", "a"]) if kind == "Enum" else polars.Categorical
     names = [*("a", None, "b", "a", "b")]
     frame = polars.DataFrame(
-        {"run": polars.Series(names, dtype=named), "step": [1, 1, 1, 2, 2], "loss": [3, 9, 6, 2, 5]}
+        {"run": polars.Series(names, dtype=named), "step": [1, 2, 1, 3, 2], "loss": [3, 9, 6, 2, 5]}
     )
     if file:
         frame.write_parquet(tmp_path / file)
     found = {run.name: run for run in gp.read_traces(tmp_path / file if file else frame)}
     assert sorted(found) == ["a", "b"]
-    check(found["a"], [1, 2], [3, 2])
+    check(found["a"], [1, 2, 3], [3, 9, 2])
     check(found["b"], [1, 2], [6, 5])
 
 
@@ -440,9 +440,16 @@ def test_parquet_wide_and_long(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "metric", "kind", "message"),
     [
-        ({"step": ["x"], "loss": [1.0]}, None, gp.IoError, "column 'step' holds .*, not numbers"),
-        ({"step": [1], "loss": ["a"]}, "loss", gp.IoError, "column 'loss' holds .*, not numbers"),
-        ({"step": [1], "loss": ["a"]}, None, gp.IoError, "data frame: no metric was logged"),
+        ({"step": ["x"], "loss": [1.0]}, None, gp.IoError, "column 'step' holds text, not numbers"),
+        ({"step": [1], "loss": ["a"]}, "loss", gp.IoError, "column 'loss' holds text, not numbers"),
+        ({"step": [1], "loss": ["a"]}, None, gp.IoError, "no metric was logged: column 'loss' hol"),
+        (
+            {"step": ["1"], "loss": ["2"], "run": ["a"]},
+            None,
+            gp.IoError,
+            "no metric was logged: columns 'step', 'loss' hold text, not numbers",
+        ),
+        ({"step": [1], "loss": [None]}, None, gp.IoError, "data frame: no metric was logged$"),
         ({"step": [1], "a": [1.0], "b": [1.0]}, None, gp.IoError, "say metric= one of a, b"),
         ({"step": [1.0, NAN], "loss": [1.0, 1.0]}, None, gp.IoError, "a step of 'loss' is not a"),
     ],
@@ -453,6 +460,25 @@ def test_a_frame_that_holds_no_curve(
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     with pytest.raises(kind, match=message):
         gp.read_traces(arrow.table(columns), metric=metric)
+
+
+@pytest.mark.parametrize("column", ["run", "trial"])
+def test_a_row_without_a_run_is_of_the_run_above_it(column: str, tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    csv = pytest.importorskip("pyarrow.csv", reason="pyarrow is not installed")
+    columns = {"step": [1, 2, 3, 1, 2, 3], "loss": [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]}
+
+    def runs(names: list[str | None]) -> list[tuple[str, list[float]]]:
+        table = arrow.table({**columns, column: arrow.array(names, arrow.string())})
+        csv.write_csv(table, tmp_path / "runs.csv")
+        read, of_file = gp.read_traces(table), gp.read_traces(tmp_path / "runs.csv")
+        assert [run.loss.tolist() for run in read] == [run.loss.tolist() for run in of_file]
+        return [(run.name, run.loss.tolist()) for run in read]
+
+    two = [("a", [6, 5, 4]), ("b", [3, 2, 1])]
+    assert runs(["a", None, "a", "b", None, None]) == two
+    assert runs([None, None, "a", "b", None, "b"]) == two
+    assert runs([None] * 6) == [("", [3, 2, 1])]
 
 
 def test_other_objects_are_refused() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glidepath._core import InputError, IoError, LogRows, names_run
+from glidepath._core import AbsentError, InputError, IoError, LogRows, names_run
 from glidepath._metrics import CLOCKS, DATES, STAMPS, TIMES, is_step_name, normal_name
 from glidepath._results import require
 from glidepath._trace import Trace
@@ -23,6 +23,7 @@ from glidepath.readers._series import Series, traces_of
 # Columns that tell any runs apart, of one row, too, and those that go on from one another.
 _RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")
 _MOST_NAMES = 1000  # of a column that tells rows apart
+_FEW = 3  # columns that a sentence names
 # Names and values of the long form; the second pair is that of Neptune's exporter.
 _LONG_COLUMNS = (("metric", "value"), ("attribute_path", "float_value"))
 Floats = NDArray[np.float64]
@@ -50,10 +51,13 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
         twice = next(name for name in names if names.count(name) > 1)
         raise IoError(f"{label}: two columns are called {twice!r}")
     spelled = {normal_name(name): name for name in reversed(names)}
-    run = next((spelled[name] for name in _RUNS if name in spelled), None)
+    known = [spelled[name] for name in _RUNS if name in spelled]
+    run = next((name for name in known if table[name].null_count < table.num_rows), None)
     columns = list(_metrics(table, run, spelled, metric, label))
+    _check_numbers(table, run, {name for name, *_ in columns}, label)
     labels = list(_labels(table, run, spelled))
-    whose = np.zeros(table.num_rows, dtype=int) if run is None else _codes(table[run])
+    own = np.zeros(table.num_rows, dtype=int) if run is None else _codes(table[run])
+    whose = _filled(own)
     runs: dict[str, dict[str, Series]] = {}
     called: dict[str, str] = {}
     for number in range(whose.max(initial=-1) + 1):
@@ -65,7 +69,7 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
         for name, codes, texts in labels:
             at = np.flatnonzero((whose == number) & (codes >= 0))
             rows.put_labels(name, at.tolist(), codes[at].tolist(), texts)
-        first = int(np.argmax(whose == number))
+        first = int(np.argmax(own == number))
         named = "" if run is None else str(table[run][first].as_py())
         for part in rows.runs():
             key = str(len(runs))
@@ -118,13 +122,7 @@ def _metrics(
     label: Path | str,
 ) -> Iterator[tuple[str, Floats, _Mask]]:
     """Give each column's name, values and in which rows it was logged."""
-    aside = [
-        name
-        for name in table.column_names
-        if is_step_name(name)
-        or normal_name(name) in (*CLOCKS, *STAMPS)
-        or (normal_name(name) in (*TIMES, *DATES) and _is_time(table[name].type))
-    ]
+    aside = [name for name in table.column_names if _is_aside(name, table[name].type)]
     for name in aside:
         if name != run:
             yield name, *_numbers(table, name, label)
@@ -141,6 +139,23 @@ def _metrics(
             yield name, *_numbers(table, name, label)
 
 
+def _is_aside(name: str, kind: Any) -> bool:
+    """Whether a column says when a row was logged."""
+    normal = normal_name(name)
+    dated = normal in (*TIMES, *DATES) and _is_time(kind)
+    return dated or is_step_name(name) or normal in (*CLOCKS, *STAMPS)
+
+
+def _check_numbers(table: Any, run: str | None, read: set[str], label: Path | str) -> None:
+    """Name the columns of text where none but steps and times were read."""
+    kinds = {name: table[name].type for name in table.column_names if name != run}
+    texts = [repr(name) for name, kind in kinds.items() if _is_text(kind)]
+    if texts and all(name in kinds and _is_aside(name, kinds[name]) for name in read):
+        hold = "column {} holds" if len(texts) == 1 else "columns {} hold"
+        shown = ", ".join(texts[:_FEW]) + (", …" if len(texts) > _FEW else "")
+        raise AbsentError(f"{label}: no metric was logged: {hold.format(shown)} text, not numbers")
+
+
 def _numbers(table: Any, name: str, label: Path | str) -> tuple[Floats, _Mask]:
     """Give a column as numbers, times as seconds, and where it is not null."""
     arrow = require("pyarrow")
@@ -154,7 +169,8 @@ def _numbers(table: Any, name: str, label: Path | str) -> tuple[Floats, _Mask]:
         else:
             numbers, scale = column.cast(arrow.float64(), safe=False), 1.0
     except arrow.ArrowException:
-        raise IoError(f"{label}: column {name!r} holds {kind}, not numbers") from None
+        held = "text" if _is_text(kind) else kind
+        raise IoError(f"{label}: column {name!r} holds {held}, not numbers") from None
     values = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=float) * scale
     return values, np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
 
@@ -166,6 +182,13 @@ def _codes(column: Any) -> NDArray[np.int64]:
         coded = coded.chunk(0)
     signed = coded.indices.cast(require("pyarrow").int64())  # those of Polars have no -1
     return np.asarray(signed.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _filled(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Let a row without a run be of the run above it, or of the first where there is none."""
+    rows = np.flatnonzero(codes >= 0)
+    above = np.searchsorted(rows, np.arange(codes.size), side="right") - 1
+    return codes[rows[np.maximum(above, 0)]] if codes.size else codes
 
 
 def _is_text(kind: Any) -> bool:
