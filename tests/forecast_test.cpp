@@ -378,6 +378,44 @@ TEST(ForecastTest, APointOfWeightZeroCountsForNothing) {
 }
 
 TEST(ForecastTest, StepsAheadOfAnEmptyRunMustIncreaseFromZero) {
+TEST(ReachTest, APointOfWeightZeroDecidesNeitherATargetNorTheBestNorAFailure) {
+  const Trace run = power_law(40, 1, 3, 0.5, 0.01);
+  Trace marked = run;
+  std::vector<double> weight(40, 1.0);
+  for (std::ptrdiff_t i = 0; i < 8; ++i) {  // between steps 30 and 31
+    marked.step.insert(marked.step.begin() + 30 + i, 30.1 + 0.1 * static_cast<double>(i));
+    marked.loss.insert(marked.loss.begin() + 30 + i, 0.01);
+    weight.insert(weight.begin() + 30 + i, 0.0);
+  }
+  const std::vector<double> at{400};
+  for (const bool fails : {false, true}) {
+    for (double step = 41; fails && step < 44; ++step) {
+      marked.step.push_back(step);
+      marked.loss.push_back(kNaN);
+      weight.push_back(0);
+    }
+    const TraceView view{marked.step, marked.loss, weight};
+    EXPECT_EQ(forecast(view, at).median, forecast(run.view(), at).median);
+    EXPECT_EQ(forecast(view, at).status, ForecastStatus::good);
+    for (const ReachedBy by : {ReachedBy::curve, ReachedBy::point}) {
+      const ForecastOptions options{.reached_by = by};
+      const Reach reached = reach(view, 0.5, 1000, options);
+      const Reach expected = reach(run.view(), 0.5, 1000, options);
+      EXPECT_EQ(reached.step, expected.step);
+      EXPECT_EQ(reached.cdf, expected.cdf);
+      EXPECT_EQ(reached.status, ForecastStatus::good);
+      const BestSoFar best = best_so_far(view, 1000, options);
+      const BestSoFar of_run = best_so_far(run.view(), 1000, options);
+      EXPECT_EQ(best.step, of_run.step);
+      EXPECT_EQ(best.value, of_run.value);
+      EXPECT_EQ(best.prob_past, of_run.prob_past);
+    }
+  }
+  const std::vector<double> none(run.step.size(), 0.0);
+  EXPECT_TRUE(std::isnan(best_so_far({run.step, run.loss, none}, 1000).value));
+  EXPECT_EQ(reach({run.step, run.loss, none}, 2, 1000).status, ForecastStatus::too_few_points);
+}
+
   for (const std::vector<double>& at : {std::vector{3.0, 2.0}, {0.0, 1.0}, {-1.0}}) {
     EXPECT_NE(refusal([&] { (void)forecast({}, at); }).find("steps must increase"),
               std::string::npos);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "forecast/counted.hpp"
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/gaps.hpp"
@@ -80,8 +81,10 @@ bool improvable(const detail::Coordinate& c, double best) {
 
 }  // namespace
 
-BestSoFar best_so_far(TraceView trace, double budget, const ForecastOptions& options) {
-  validate(trace);
+BestSoFar best_so_far(TraceView given, double budget, const ForecastOptions& options) {
+  validate(given);
+  const detail::Counted counted(given);
+  const TraceView trace = counted.view();
   detail::refuse_bad_reach("best_so_far", budget, options);
   BestSoFar found{.budget = budget};
   const ForecastConstants& constants = detail::constants_of(options);

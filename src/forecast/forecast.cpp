@@ -15,6 +15,7 @@
 #include "common/parallel.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
+#include "forecast/counted.hpp"
 #include "trace/direction.hpp"
 
 namespace glidepath {
@@ -135,7 +136,8 @@ Forecast forecast(TraceView trace, std::span<const double> at, const ForecastOpt
   f.quantiles.resize(std::ssize(f.levels), std::ssize(f.at));
   f.curve_quantiles.resize(f.quantiles.rows(), f.quantiles.cols());
   Predicted predicted =
-      forecast_into(trace, at, cached_levels(f.levels, options), options,
+  const detail::Counted counted(trace);
+      forecast_into(counted.view(), at, cached_levels(f.levels, options), options,
                     {f.median.data(), f.quantiles.data(), f.curve_quantiles.data(), at.size()});
   f.status = predicted.prepared.status;
   f.law = std::make_shared<const Law>(std::move(predicted.law));

@@ -19,6 +19,7 @@
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "forecast/beginning.hpp"
+#include "forecast/counted.hpp"
 #include "forecast/ended_runs.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/kernels.hpp"
@@ -286,8 +287,10 @@ void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOpt
   if (options.schedule != nullptr) options.schedule->validate();
 }
 
-Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
-  validate(trace);
+Reach reach(TraceView given, double target, double budget, const ForecastOptions& options) {
+  validate(given);
+  const detail::Counted counted(given);
+  const TraceView trace = counted.view();
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
   detail::refuse_bad_reach("reach", budget, options);
   const std::size_t hit = first_at(trace, target, options);
