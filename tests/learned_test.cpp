@@ -110,6 +110,30 @@ TEST(LearnedTest, WhereItsValuesDoNotHoldItIsBestValueAndSaysSo) {
   }
 }
 
+TEST(LearnedTest, AJobThatCannotBePlannedIsNoneOfTheCrowd) {
+  const std::vector<Tier> tiers{{.name = "a", .nodes = 1, .gpus_per_node = 4}};
+  std::vector<Job> jobs(3);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i] = {.id = static_cast<std::int64_t>(i), .options = {{0, i == 0 ? 4 : 2, 1.0}}};
+    for (int k = 1; k < 9; ++k) {
+      jobs[i].remaining_steps.push_back(1000.0 * k * (1 + static_cast<double>(i)));
+    }
+  }
+  PlanOptions options{.objectives = {{Objective::learned}}, .learned = zeros()};
+  const auto planned = [&](std::span<const Job> of, std::span<const Allocation> running) {
+    return plan({.now_s = 1000, .tiers = tiers, .jobs = of, .running = running}, options);
+  };
+  const Plan without = planned(jobs, {});
+  EXPECT_EQ(without.fallback, "");
+  std::vector<Job> more = jobs;
+  more.push_back({.id = 99, .options = {{0, 8, 1.0}}});  // of which, too, nothing is known
+  EXPECT_EQ(planned(more, {}).fallback, "");
+  EXPECT_EQ(planned(more, {}).allocations, without.allocations);
+  more.back() = {.id = 99, .options = {{0, 1, 1.0}}, .preemptible = false};
+  const std::vector<Allocation> running{{.job = 99, .gpus = 2}};  // no option of its own
+  EXPECT_EQ(planned(more, running).fallback, "");
+}
+
 TEST(LearnedTest, KnownDurationsLeaveItNothingToCorrect) {
   const Workload workload = wrong_forecasts(8, 1);
   SimulationOptions options;

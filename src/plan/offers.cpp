@@ -36,6 +36,26 @@ RemainingWork Planner::work_of(const Job& job, const LearnedValues* values) cons
   work.index = gittins_index(work.steps);
   return work;
 }
+std::string Planner::find_usable(const Candidate& candidate,
+                                 std::vector<const Option*>& usable) const {
+  const Job& job = *candidate.job;
+  usable.clear();
+  for (const Option& option : job.options) {
+    if (can_use(job, option, snapshot_.tiers[option.tier], Asked::own_gpus)) {
+      usable.push_back(&option);
+    }
+  }
+  if (usable.empty()) return why_unfit(job, snapshot_, Asked::own_gpus);
+  const Allocation* held = candidate.held;
+  if (held == nullptr || job.preemptible) return {};
+  const auto same = [held](const Option* option) {
+    return option->tier == held->tier && option->gpus == held->gpus;
+  };
+  if (std::any_of(usable.begin(), usable.end(), same)) return {};
+  return sentence("job ", job.id, " may not be preempted and holds ", held->gpus, " GPUs of tier ",
+                  held->tier, ", not one of its options");
+}
+
 
 void Planner::look_at_crowd() {
   const auto learns = [](const WeightedObjective& each) {
@@ -44,10 +64,12 @@ void Planner::look_at_crowd() {
   if (std::none_of(options_.objectives.begin(), options_.objectives.end(), learns)) return;
   const LearnedValues values(options_.learned);
   crowd_ = Crowd(snapshot_.tiers.size());
+  std::vector<const Option*> usable;
   bool budgets = false;
   for (const Candidate& candidate : candidates_) {
     const Job& job = *candidate.job;
-    if (candidate.fate == Fate::broken) continue;
+    // One that cannot be planned is none of the crowd: the others are planned as without it.
+    if (candidate.fate == Fate::broken || !find_usable(candidate, usable).empty()) continue;
     const RemainingWork work = work_of(job, &values);
     budgets = budgets || budget_left(job) > 0;
     if (!(budget_left(job) > 0) &&
@@ -113,26 +135,9 @@ void Planner::evaluate() {
       plan_.stop.push_back(job.id);
       continue;
     }
-    usable.clear();
-    for (const Option& option : job.options) {
-      if (can_use(job, option, snapshot_.tiers[option.tier], Asked::own_gpus)) {
-        usable.push_back(&option);
-      }
-    }
-    if (usable.empty()) {
-      leave_out(candidate, why_unfit(job, snapshot_, Asked::own_gpus));
+    if (std::string fault = find_usable(candidate, usable); !fault.empty()) {
+      leave_out(candidate, std::move(fault));
       continue;
-    }
-    if (const Allocation* held = candidate.held; held && !job.preemptible) {
-      const auto same = [held](const Option* option) {
-        return option->tier == held->tier && option->gpus == held->gpus;
-      };
-      if (std::none_of(usable.begin(), usable.end(), same)) {
-        leave_out(candidate,
-                  sentence("job ", job.id, " may not be preempted and holds ", held->gpus,
-                           " GPUs of tier ", held->tier, ", not one of its options"));
-        continue;
-      }
     }
     valuation_.set_job(job, work, usable);
     const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;

@@ -88,6 +88,10 @@ class Planner {
   void leave_out(Candidate& candidate, std::string fault);
   void write();
 
+  /// The options that a job may use. Why it cannot be planned, where it has none or may not leave
+  /// GPUs that are not one of them; else "".
+  [[nodiscard]] std::string find_usable(const Candidate& candidate,
+                                        std::vector<const Option*>& usable) const;
   // offers.cpp
   /// For the objective `learned`: what all jobs are like, and whether its values hold for them.
   void look_at_crowd();
