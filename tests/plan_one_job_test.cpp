@@ -144,6 +144,32 @@ TEST(AcceleratorTest, ATargetIsForecastFromTheCurveOfTheJob) {
             "choose_accelerator: job 1 has no curve to forecast the target 1.08 from");
 }
 
+TEST(AcceleratorTest, WhatAJobHasRunSinceItsLastPointIsTakenOffTheWayToTheTarget) {
+  TwoCards c;
+  std::vector<double> step, loss;
+  for (int t = 1; t <= 30; ++t) {
+    step.push_back(10 * t);
+    loss.push_back(1 + 3 / std::sqrt(t));
+  }
+  c.job.observed = {.step = step, .loss = loss};
+  Job forecast = c.job;
+  forecast.remaining_steps = reach(c.job.observed, 1.4, 3000).remaining_steps(64);
+  forecast.forecast_at_steps = 300;
+  const RunLimits limits{.target = 1.4};
+  for (const double done : {0.0, 300.0, 600.0}) {
+    c.job.steps_done = forecast.steps_done = done;
+    const auto found = choose_accelerator(c.job, c.tiers, limits);
+    const auto expected = choose_accelerator(forecast, c.tiers);
+    ASSERT_EQ(found.size(), expected.size());
+    EXPECT_EQ(found[0].hours, expected[0].hours);
+  }
+  c.job.steps_done = 2900;
+  EXPECT_EQ(refusal([&] { (void)choose_accelerator(c.job, c.tiers, limits); }),
+            "choose_accelerator: job 1 is at step 2900, by which its forecast as of step 300 had "
+            "it done: it needs a newer one");
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers, {.target = 2})[0].probability, 1);  // long reached
+}
+
 TEST(AcceleratorTest, ABudgetThatIsSpentLeavesNoChanceOfTheTarget) {
   TwoCards c;
   std::vector<double> step, loss;

@@ -300,7 +300,8 @@ struct RunLimits {
   double max_cost = std::numeric_limits<double>::infinity();
   double confidence = 0.9;  ///< an option is good when it keeps to all limits with this probability
   /// Loss to reach: the steps still needed are then forecast from the curve that the job has
-  /// observed, up to its budget or, where it has none, ten times the steps seen.
+  /// observed, up to its budget or, where it has none, ten times the steps seen. What it has done
+  /// since the curve's last step (Job::steps_done) is taken off.
   std::optional<double> target{};
   std::optional<ReachedBy> reached_by{};  ///< by what `target` is reached, as of reach()
 };
@@ -326,8 +327,9 @@ struct AcceleratorChoice {
 
 /// The job's options that fit in memory: the good ones first, by what is preferred, then the others
 /// by falling probability. No state is kept: a call with a new profile or forecast decides anew.
-/// Throws InputError on a job that cannot be planned, one without a forecast or, with a
-/// target, without a curve, a limit that is negative or NaN, and `reached_by` without a target.
+/// Throws InputError on a job that cannot be planned, one without a forecast or that has
+/// outrun it, or, with a target, without a curve, a limit that is negative or NaN, and `reached_by`
+/// without a target.
 [[nodiscard]] std::vector<AcceleratorChoice> choose_accelerator(
     const Job& job, std::span<const Tier> tiers, const RunLimits& limits = {},
     Preference prefer = Preference::hours);

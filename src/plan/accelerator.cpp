@@ -40,7 +40,8 @@ void check(const RunLimits& limits) {
   if (!limits.target) detail::refuse("choose_accelerator: reached_by without target");
 }
 
-/// The job with the steps that its own curve still needs to the target, as of now.
+/// The job with the steps that its own curve still needs to the target, as of the curve's last
+/// step.
 Job forecast_to(double target, std::optional<ReachedBy> reached_by, const Job& job) {
   const std::span<const double> step = job.observed.step;
   if (step.empty()) {
@@ -52,7 +53,8 @@ Job forecast_to(double target, std::optional<ReachedBy> reached_by, const Job& j
   Job out = job;
   out.remaining_steps = reach(job.observed, target, budget, {.reached_by = reached_by})
                             .remaining_steps(kForecastSamples);
-  out.forecast_at_steps = -1;
+  const bool reached = out.remaining_steps.back() == 0;  // and no step since then takes it back
+  out.forecast_at_steps = reached ? -1 : std::max(0.0, step.back());
   return out;
 }
 
@@ -140,6 +142,11 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<co
     detail::refuse("choose_accelerator: ", fault);
   }
   const detail::RemainingWork work = detail::remaining_work(job, options);
+  if (work.outrun && !job.remaining_steps.empty()) {
+    detail::refuse("choose_accelerator: job ", job.id, " is at step ", job.steps_done,
+                   ", by which its forecast as of step ", job.forecast_at_steps,
+                   " had it done: it needs a newer one");
+  }
   if (work.steps.empty()) {
     detail::refuse("choose_accelerator: job ", job.id, " has no forecast of its remaining steps");
   }
