@@ -549,6 +549,29 @@ TEST(StartsTest, MomentsAreThoseOfIncreasingTimes) {
   EXPECT_EQ(said({}), "");
 }
 
+TEST(StartsTest, RecentJobsThatAllCameJustNowSayNothingOfThoseToCome) {
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 1}};
+  for (std::int64_t id = 0; id < 3; ++id) {
+    workload.jobs.push_back({.id = id, .submit_s = 10 + static_cast<double>(id), .duration_s = 50});
+  }
+  workload.jobs[1].submit_s = 10;
+  const std::vector<double> at_s{0};
+  const Moment first = moments_of(workload, "fifo", {}, at_s, 3).at(0);
+  ASSERT_EQ(first.recent.size(), 2u);
+  const Snapshot snapshot{first.now_s, workload.tiers, first.jobs, first.running};
+  const StartTimes times = start_times(snapshot, "fifo", {.recent = first.recent});
+  EXPECT_EQ(times.quantiles, start_times(snapshot, "fifo").quantiles);
+}
+
+TEST(StartsTest, TwoBeliefsOfOneJobAreRefused) {
+  Case one(1);
+  one.jobs.push_back(job_of(1, 1, {100}));
+  const std::vector<BelievedSteps> believed{{1, 10}, {1, 20}};
+  EXPECT_EQ(refusal([&] { (void)start_times(one.view(), "sjf", {.believed = believed}); }),
+            "start_times: two believed steps of job 1");
+}
+
 TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   Case one(1);
   one.run(job_of(1, 1, {100}));

@@ -329,7 +329,8 @@ struct StartOptions {
   double horizon_s = 30 * 86400.0;
   std::vector<double> levels{kShownLevels.begin(), kShownLevels.end()};
   /// Jobs that were submitted of late, ended or not, each with the law of its steps. Such jobs go
-  /// on to come as they came from the first of these on; empty = none comes. Borrowed.
+  /// on to come as they came from the first of these on; none comes where there is none, or all of
+  /// them came just now. Borrowed.
   std::span<const Job> recent{};
   /// Where a policy looks at sizes. Borrowed.
   std::span<const BelievedSteps> believed{};
@@ -346,7 +347,8 @@ struct StartTimes {
 /// still need from Job::remaining_steps, and which jobs will come from the recent ones, and plays
 /// the policy forward. The j-th job of sample s depends on (seed, samples, s, j) alone: the same
 /// bytes for any thread count. Throws InputError naming the policy and those that can be played, a
-/// job without remaining_steps or budget_steps, one that shares GPUs, or an option out of range.
+/// job without remaining_steps or budget_steps, one that shares GPUs, one with two BelievedSteps,
+/// or an option out of range.
 [[nodiscard]] StartTimes start_times(const Snapshot& snapshot,
                                      std::string_view policy = "best_value",
                                      const StartOptions& options = {}, Execution execution = {});

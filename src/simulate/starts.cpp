@@ -91,7 +91,10 @@ class Scripting {
     script_.samples = options.samples;
     script_.horizon_s = options.horizon_s;
     for (const Tier& tier : snapshot.tiers) script_.capacity.push_back(tier.gpus());
-    for (const BelievedSteps& each : options.believed) believed_[each.job] = each.steps;
+    for (const BelievedSteps& each : options.believed) {
+      if (believed_.emplace(each.job, each.steps).second) continue;
+      refuse("start_times: two believed steps of job ", each.job);
+    }
     check_snapshot();
     make_room();
     find_events();
@@ -291,10 +294,11 @@ class Scripting {
                      [&](std::size_t a, std::size_t b) { return submit_s(a) < submit_s(b); });
     if (order.empty()) return;
     script_.window_s = snapshot_.now_s - submit_s(order.front());
-    if (!(script_.window_s > 0) || !(submit_s(order.back()) <= snapshot_.now_s)) {
+    if (!(script_.window_s >= 0) || !(submit_s(order.back()) <= snapshot_.now_s)) {
       refuse("start_times: the recent jobs were submitted from ", submit_s(order.front()), " to ",
              submit_s(order.back()), " s, expected times until now, ", snapshot_.now_s, " s");
     }
+    if (script_.window_s == 0) return;  // all of them just now: nothing says how they come
     // The window opens with the jobs of its first moment, as no other of its length need do: they
     // are not of those that come within it.
     const double first_s = submit_s(order.front());
