@@ -16,6 +16,7 @@
 
 #include "common/rng.hpp"
 #include "fit/low_rank.hpp"
+#include "refusal.hpp"
 #include "fit_samples.hpp"
 
 namespace glidepath {
@@ -45,6 +46,35 @@ TEST(FitBatchTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
   EXPECT_EQ(columns.status[5], FitStatus::flat);
   EXPECT_THROW((void)fit_batch(t, losses, {}), InputError);
 }
+TEST(EigenTest, MatricesMapsAndBlocksAreViewsOfTheirNumbers) {
+  EigenRows matrix(3, 4);
+  for (int i = 0; i < 12; ++i) matrix(i / 4, i % 4) = i;
+  const EigenRows& constant = matrix;
+  const auto expect_same = [](RowsView view, const auto& of) {
+    ASSERT_EQ(view.rows(), of.rows());
+    ASSERT_EQ(view.cols(), of.cols());
+    for (int i = 0; i < of.rows(); ++i) {
+      for (int j = 0; j < of.cols(); ++j) EXPECT_EQ(view(i, j), of(i, j)) << i << ' ' << j;
+    }
+  };
+  expect_same(as_rows(matrix), matrix);
+  expect_same(as_rows(constant), matrix);
+  expect_same(as_rows(constant.middleRows(1, 2)), matrix.middleRows(1, 2));
+  expect_same(as_rows(constant.middleCols(1, 2)), matrix.middleCols(1, 2));
+  const std::vector<double> numbers{0, 1, 2, 3, 4, 5, 6, 7};
+  const Eigen::Map<const EigenRows> map(numbers.data(), 2, 4);
+  expect_same(as_rows(map), map);
+  using Apart = Eigen::Map<const EigenRows, 0, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
+  const Apart whole(numbers.data(), 2, 3, {4, 1}), apart(numbers.data(), 2, 2, {4, 2});
+  expect_same(as_rows(whole), whole);
+  EXPECT_EQ(refusal([&] { (void)as_rows(apart); }), "as_rows: the inner stride is 2, expected 1");
+  const MutableRowsView block = as_rows(matrix.middleRows(2, 1));
+  block(0, 3) = 50;
+  EXPECT_EQ(matrix(2, 3), 50);
+  expect_same(as_eigen(block).data() == matrix.data() + 8 ? block : RowsView(nullptr, 0, 0),
+              matrix.middleRows(2, 1));
+}
+
 
 /// Curves that a grid of steps can tell from others: decays well inside it, noise of 1 %.
 Rows identified(Family family, std::span<const double> t, int m) {

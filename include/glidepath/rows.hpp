@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace glidepath {
@@ -17,12 +19,18 @@ class BasicRowsView {
   BasicRowsView(Double* data, std::ptrdiff_t rows, std::ptrdiff_t cols,
                 std::ptrdiff_t stride) noexcept
       : data_(data), rows_(rows), cols_(cols), stride_(stride) {}
+  /// What may be written to may be read.
+  template <std::same_as<std::remove_const_t<Double>> Other>
+  BasicRowsView(BasicRowsView<Other> other) noexcept  // NOLINT: borrowing
+      : BasicRowsView(other.data(), other.rows(), other.cols(), other.stride()) {}
 
   [[nodiscard]] std::ptrdiff_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::ptrdiff_t cols() const noexcept { return cols_; }
   [[nodiscard]] std::ptrdiff_t stride() const noexcept { return stride_; }
   [[nodiscard]] Double* data() const noexcept { return data_; }
-  Double& operator()(std::ptrdiff_t i, std::ptrdiff_t j) const noexcept { return row(i)[j]; }
+  Double& operator()(std::ptrdiff_t i, std::ptrdiff_t j) const noexcept {
+    return data_[i * stride_ + j];
+  }
   [[nodiscard]] std::span<Double> row(std::ptrdiff_t i) const noexcept {
     return {data_ + i * stride_, static_cast<std::size_t>(cols_)};
   }
@@ -62,8 +70,10 @@ class Rows {
   [[nodiscard]] std::ptrdiff_t size() const noexcept { return rows_ * cols_; }
   [[nodiscard]] double* data() noexcept { return values_.data(); }
   [[nodiscard]] const double* data() const noexcept { return values_.data(); }
-  double& operator()(std::ptrdiff_t i, std::ptrdiff_t j) noexcept { return row(i)[j]; }
-  const double& operator()(std::ptrdiff_t i, std::ptrdiff_t j) const noexcept { return row(i)[j]; }
+  double& operator()(std::ptrdiff_t i, std::ptrdiff_t j) noexcept { return data()[i * cols_ + j]; }
+  const double& operator()(std::ptrdiff_t i, std::ptrdiff_t j) const noexcept {
+    return data()[i * cols_ + j];
+  }
   [[nodiscard]] std::span<double> row(std::ptrdiff_t i) noexcept {
     return MutableRowsView(*this).row(i);
   }
