@@ -76,7 +76,7 @@ struct FitScore {
 /// covariances are 0. As many points as parameters leave no freedom: sigma is 0 and the standard
 /// errors are infinite, as they are for parameters that the points do not tell apart.
 struct Fit {
-  Curve curve;
+  Curve curve{};
   FitStatus status = FitStatus::too_few_points;
   std::array<double, kMaxParameters> standard_error{};
   std::array<double, kMaxParameters * kMaxParameters> covariance{};  ///< row-major

@@ -144,12 +144,12 @@ enum class ForecastStatus : std::uint8_t {
 
 /// What the run will log, from what it has logged.
 struct Forecast {
-  std::vector<double> at, levels;
-  std::vector<double> median;  ///< of the noise-free curve, one per step of `at`
-  Rows quantiles;              ///< of the raw observation, (levels, at)
-  Rows curve_quantiles;        ///< of the noise-free curve, (levels, at)
+  std::vector<double> at{}, levels{};
+  std::vector<double> median{};  ///< of the noise-free curve, one per step of `at`
+  Rows quantiles{};              ///< of the raw observation, (levels, at)
+  Rows curve_quantiles{};        ///< of the noise-free curve, (levels, at)
   ForecastStatus status = ForecastStatus::good;
-  std::shared_ptr<const detail::Law> law;  ///< what quantile() and prob_below() read; opaque
+  std::shared_ptr<const detail::Law> law{};  ///< what quantile() and prob_below() read; opaque
 };
 
 /// Forecast at the steps `at` (strictly increasing, past the last observed one). Throws InputError
@@ -167,17 +167,17 @@ struct Forecast {
 
 /// Between two quantiles of the raw observation, at each step.
 struct ForecastInterval {
-  std::vector<double> low, high;
+  std::vector<double> low{}, high{};
 };
 /// The central interval that holds the observation with probability `coverage`, in (0, 1).
 [[nodiscard]] ForecastInterval interval(const Forecast& forecast, double coverage);
 
 /// Forecasts of a batch of runs, one row each.
 struct ForecastBatch {
-  std::vector<double> at, levels;
-  Rows median;     ///< (rows, at)
-  Rows quantiles;  ///< (levels x rows, at): all rows of the first level, then of the next
-  std::vector<ForecastStatus> status;
+  std::vector<double> at{}, levels{};
+  Rows median{};     ///< (rows, at)
+  Rows quantiles{};  ///< (levels x rows, at): all rows of the first level, then of the next
+  std::vector<ForecastStatus> status{};
 
   /// The quantiles at levels[level], (rows, at).
   [[nodiscard]] RowsView quantile_rows(std::size_t level) const {

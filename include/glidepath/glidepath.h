@@ -32,6 +32,14 @@ extern "C" {
 
 /** Declares a struct with its size set and all else at its default:
  *  `GLIDEPATH_INIT(glidepath_trace_t, trace);` */
+#ifdef __cplusplus
+#define GLIDEPATH_INIT(type, name)      \
+  type name = [] {                      \
+    type glidepath_made = type();       \
+    glidepath_made.size = sizeof(type); \
+    return glidepath_made;              \
+  }()
+#else
 #define GLIDEPATH_INIT(type, name) type name = {.size = sizeof(type)}
 
 typedef enum glidepath_status {

@@ -24,9 +24,9 @@ namespace glidepath {
 /// job need not be neighbours, but are found faster when they are. An option larger than its tier
 /// is never chosen. The columns after `capacity` are limits beyond it; empty = without.
 struct RoundView {
-  std::span<const std::int64_t> job, tier, gpus;
-  std::span<const double> value;
-  std::span<const std::int64_t> capacity;  ///< GPUs of each tier
+  std::span<const std::int64_t> job{}, tier{}, gpus{};
+  std::span<const double> value{};
+  std::span<const std::int64_t> capacity{};  ///< GPUs of each tier
 
   /// The draw of each option. The sum may exceed the cap by rounding only: by 1e-10 of the cap and,
   /// for each job, 1e-8 of the largest draw.
@@ -53,10 +53,11 @@ struct RoundOptions {
 
 /// value <= optimum <= bound, always.
 struct RoundPlan {
-  std::vector<std::int64_t> chosen;  ///< indices into the options, increasing; at most one per job
+  /// Indices into the options, increasing; at most one per job.
+  std::vector<std::int64_t> chosen{};
   double value = 0, bound = 0;
-  double gap = 0;              ///< (bound - value) / bound, 0 when both are 0
-  std::vector<double> prices;  ///< value of one more GPU of each tier
+  double gap = 0;                ///< (bound - value) / bound, 0 when both are 0
+  std::vector<double> prices{};  ///< value of one more GPU of each tier
 };
 
 /// Most valuable choice of at most one option per job within the capacities: Lagrangian prices,
@@ -174,12 +175,12 @@ struct Reason {
 };
 
 struct Plan {
-  std::vector<Allocation> allocations;  ///< every job that shall run now, the kept ones included
-  std::vector<std::int64_t> stop;       ///< jobs to end for good: target reached, or out of reach
+  std::vector<Allocation> allocations{};  ///< every job that shall run now, the kept ones included
+  std::vector<std::int64_t> stop{};       ///< jobs to end for good: target reached, or out of reach
   double value = 0, bound = 0, gap = 0;
-  std::vector<double> prices;   ///< value of a GPU-second of each tier now
-  std::vector<Reason> reasons;  ///< one for each job, in the order of the snapshot
-  std::string fallback{};       ///< why `learned` was taken for jct; empty = it was not
+  std::vector<double> prices{};   ///< value of a GPU-second of each tier now
+  std::vector<Reason> reasons{};  ///< one for each job, in the order of the snapshot
+  std::string fallback{};         ///< why `learned` was taken for jct; empty = it was not
 };
 
 /// What a second of a job is worth, r; mu = rate of the option, S = steps still needed, w = weight.

@@ -201,18 +201,18 @@ enum class JobOutcome : std::uint8_t {
 /// Columns over jobs in order of submission; times in seconds, NaN where a job never started or
 /// ended.
 struct JobColumns {
-  std::vector<std::int64_t> job;
-  std::vector<std::string> user;
-  std::vector<double> submit_s, start_s, end_s;
-  std::vector<double> jct_s;              ///< end - submit
-  std::vector<double> wait_s;             ///< without GPUs between submission and end
-  std::vector<std::int64_t> preemptions;  ///< suspensions by the policy, ends of sessions included
-  std::vector<std::int64_t> failures;     ///< of the job, or of a node under it
-  std::vector<double> gpu_seconds;        ///< held, restart cost included; half of shared GPUs
-  std::vector<double> energy_j;           ///< of the GPUs while held
-  std::vector<double> ftf;                ///< finish-time fairness, see Simulation::worst_ftf
-  std::vector<double> ftf_static;         ///< the same by static contention
-  std::vector<JobOutcome> outcome;
+  std::vector<std::int64_t> job{};
+  std::vector<std::string> user{};
+  std::vector<double> submit_s{}, start_s{}, end_s{};
+  std::vector<double> jct_s{};              ///< end - submit
+  std::vector<double> wait_s{};             ///< without GPUs between submission and end
+  std::vector<std::int64_t> preemptions{};  ///< by the policy, ends of sessions included
+  std::vector<std::int64_t> failures{};     ///< of the job, or of a node under it
+  std::vector<double> gpu_seconds{};        ///< held, restart cost included; half of shared GPUs
+  std::vector<double> energy_j{};           ///< of the GPUs while held
+  std::vector<double> ftf{};                ///< finish-time fairness, see Simulation::worst_ftf
+  std::vector<double> ftf_static{};         ///< the same by static contention
+  std::vector<JobOutcome> outcome{};
 };
 
 /// Sums over the jobs of a user.
@@ -338,9 +338,9 @@ struct StartOptions {
 
 /// When each waiting job of a snapshot, in its order, will have GPUs.
 struct StartTimes {
-  std::vector<std::int64_t> job;
-  std::vector<double> levels;
-  Rows quantiles;  ///< levels x jobs: seconds from now, infinity = not within the horizon
+  std::vector<std::int64_t> job{};
+  std::vector<double> levels{};
+  Rows quantiles{};  ///< levels x jobs: seconds from now, infinity = not within the horizon
 };
 
 /// The law of each waiting job's start: each sample draws what the running and the waiting jobs

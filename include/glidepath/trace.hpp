@@ -126,7 +126,7 @@ struct CleanOptions {
 
 /// A trace fit for fitting, and what had to be done to it.
 struct Cleaned {
-  Trace trace;
+  Trace trace{};
   std::size_t dropped_nonfinite = 0;  ///< NaN or infinite loss, or no step of a trace
   std::size_t dropped_repeats = 0;    ///< a step recorded again: the later row wins
   std::size_t pulled_in = 0;          ///< winsorized spikes

@@ -442,16 +442,25 @@ def test_the_example_of_an_accelerator_prints_what_its_page_shows() -> None:
     assert output_of("examples/07_choose_accelerator.py") == shown
 
 
-def test_the_cpp_of_the_readme_compiles(tmp_path: Path) -> None:
+def compiled(source: Path, *flags: str) -> str:
+    """What the compiler says of a program with the public headers, "" where it likes it."""
     generated = sorted((ROOT / "build").glob("*/include"))
     if not generated or shutil.which("c++") is None:
         pytest.skip("no build of the library beside the sources, or no compiler")
-    source = tmp_path / "readme.cpp"
-    source.write_text(blocks(ROOT / "README.md", "cpp")[0])
     eigen = subprocess.run(
         ["pkg-config", "--cflags", "eigen3"], capture_output=True, text=True, check=True
-    ).stdout.split()
-    command = ["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *eigen]
-    command += [f"-I{ROOT / 'include'}", f"-I{generated[0]}", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    ).stdout.replace("-I", "-isystem ")
+    command = ["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *flags]
+    command += [*eigen.split(), f"-I{ROOT / 'include'}", f"-I{generated[0]}", str(source)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+def test_the_cpp_of_the_readme_compiles(tmp_path: Path) -> None:
+    source = tmp_path / "readme.cpp"
+    source.write_text(blocks(ROOT / "README.md", "cpp")[0])
+    assert compiled(source) == ""
+
+
+def test_the_headers_warn_of_nothing_in_the_programs_of_others() -> None:
+    flags = ["-Wpedantic", "-Wshadow", "-Wconversion", "-Wsign-conversion"]
+    assert compiled(ROOT / "tests" / "package" / "warnings.cpp", *flags) == ""
