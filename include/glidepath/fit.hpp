@@ -20,9 +20,11 @@ namespace glidepath {
 enum class FitStatus : std::uint8_t {
   converged,
   iteration_limit,  ///< the best point when the iterations ran out
-  too_few_points,   ///< fewer than the family has parameters; every number is NaN
-  flat,             ///< one constant value: floor alone, scale 0
-  not_finite,       ///< a loss is NaN or infinite, or so is what the fit gives; all numbers are NaN
+  too_few_points,   ///< fewer than the family has parameters; every number but aicc and bic is NaN
+  flat,             ///< one constant value: floor alone, scale 0; of pow2, which has no floor, the
+                    ///< value as scale and the slowest decay
+  not_finite,       ///< a loss is NaN or infinite, or so is what the fit gives; every number but
+                    ///< aicc and bic is NaN
   poor,             ///< converged, but the curve misses the end of the points: the mean residual
                     ///< of the last tenth (at least 5) is above 3 of its standard errors, and above
                     ///< 2 % of the descent, or the noise and 10 % of the descent since the first
@@ -84,6 +86,7 @@ struct Fit {
   double sigma = 0;  ///< residual standard deviation: sqrt(rss / (points - parameters)), or the
                      ///< scale that the robust loss settled on
   double rss = 0;    ///< (weighted) residual sum of squares; for a robust loss 2 Σ ρ
+  /// Infinite where the points do not give them, so that no choice falls on such a fit.
   double aicc = std::numeric_limits<double>::infinity();
   double bic = std::numeric_limits<double>::infinity();
   double last_step = 0;
@@ -93,7 +96,7 @@ struct Fit {
 
 /// Least-squares fit of one trace: minimises Σ weight (loss - curve)² over shapes > 0 (and
 /// shift >= 0, floor >= lowest_floor), searching the whole range of shapes, not from one start.
-/// Microseconds. Throws InputError on a broken TraceView.
+/// Microseconds. Throws InputError on a broken TraceView, and where no weight is above 1e-20.
 [[nodiscard]] Fit fit(TraceView trace, const FitOptions& options = {});
 
 /// Fits of traces with their own steps; entry i is fit(traces[i], options), whatever the threads.

@@ -108,8 +108,9 @@ struct PlacementOptions {
 
 /// The options of a job from its scaling on each tier (one without measurements = it does not run
 /// there): every tier that has the memory, gangs of 1, 2, 4, ... GPUs on as few nodes as they need,
-/// up to twice the largest that was measured and while each is faster than the one before; then the
-/// same shared with the partner, where the pair fits the card. Throws InputError naming the value.
+/// up to twice the largest that was measured, those that are faster than every smaller one; then
+/// the same shared with the partner, where the pair fits the card. Throws InputError naming the
+/// value.
 [[nodiscard]] std::vector<Option> options_of(std::span<const Tier> tiers,
                                              std::span<const Scaling> scaling,
                                              const PlacementOptions& options = {});

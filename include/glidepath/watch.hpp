@@ -81,9 +81,9 @@ struct WatchState {
 /// the state each time, never latched: more points may take it back, unless the target was reached.
 class Watch {
  public:
-  /// Throws InputError on a NaN target, a budget beyond 1e300, an alpha out of (0, 0.5), a
-  /// broken schedule, past runs of the other direction, or an option that a target needs without
-  /// one.
+  /// Throws InputError on a NaN target, a budget that is not above 0 or beyond 1e300, an alpha out
+  /// of (0, 0.5), a broken schedule, past runs of the other direction, or an option that a target
+  /// needs without one.
   explicit Watch(WatchOptions options = {});
 
   /// Appends one observation. A step at or before the last one is a restart from a checkpoint: what

@@ -132,7 +132,7 @@ def options_of(
     """List the ways to run a job: tier x gang x sharing, each with its rate.
 
     Gangs are of 1, 2, 4, ... GPUs on as few nodes as they need, up to twice the largest that was
-    measured on a tier, and while each is faster than the one before.
+    measured on a tier: those that are faster than every smaller one.
 
     Parameters
     ----------

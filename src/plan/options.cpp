@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a job: every tier that has the memory, gangs of 1, 2, 4, ... GPUs for as long as
-// each is faster than the one before, on their own or shared with a partner.
+// The options of a job: every tier that has the memory, of the gangs of 1, 2, 4, ... GPUs those
+// that are faster than every smaller one, on their own or shared with a partner.
 #include "glidepath/plan.hpp"
 
 #include <algorithm>
