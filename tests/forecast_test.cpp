@@ -3,6 +3,7 @@
 
 #include "glidepath/eigen.hpp"
 #include "glidepath/error.hpp"
+#include "glidepath/fit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -586,6 +587,31 @@ TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
       EXPECT_TRUE(std::ranges::equal(level, one.quantile_rows(i).row(r)));
     }
   }
+}
+
+TEST(ForecastTest, ABatchWithoutRowsIsRefusedWhatOneWithRowsIs) {
+  const std::vector<double> step{10, 20, 30}, back{10, 30, 20}, at{40, 50}, odd{kNaN}, levels{2};
+  const RowsView none(nullptr, 0, 3);
+  EXPECT_EQ(forecast_batch(step, none, at).median.rows(), 0);
+  EXPECT_EQ(refusal([&] { (void)forecast_batch(step, none, odd); }),
+            "forecast: step nan is not between -1e300 and 1e300");
+  EXPECT_NE(refusal([&] { (void)forecast_batch(back, none, at); }), "");
+  EXPECT_EQ(refusal([&] { (void)forecast_batch(step, none, at, {.levels = levels}); }),
+            "forecast: level 2 after 0: levels must increase and lie between 0 and 1");
+}
+
+TEST(ExecutionTest, ABatchOfNothingIsRefusedThreadsBelowNone) {
+  const Execution fewer{.threads = -1};
+  const std::string sentence = "threads is -1, expected 0 or more";
+  const std::vector<double> step{10, 20, 30}, at{40};
+  const RowsView none(nullptr, 0, 3);
+  Rows out;
+  EXPECT_EQ(refusal([&] { evaluate_batch({}, {}, out, fewer); }), sentence);
+  EXPECT_EQ(refusal([&] { (void)fit_batch(step, none, {.family = Family::pow3}, fewer); }),
+            sentence);
+  EXPECT_EQ(refusal([&] { (void)forecast_batch(step, none, at, {}, fewer); }), sentence);
+  EXPECT_EQ(refusal([&] { (void)PastRuns({}, fewer); }), sentence);
+  EXPECT_EQ(refusal([&] { (void)PastRuns({power_law(20, 1, 1, 0.5, 0)}, fewer); }), sentence);
 }
 
 TEST(ForecastTest, KnownScheduleForeseesTheDropOfADecayBeforeItStarts) {

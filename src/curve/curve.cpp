@@ -105,6 +105,7 @@ double evaluate(const Curve& curve, double step) noexcept {
 }
 
 void evaluate_batch(const CurvesView& curves, std::span<const double> steps, MutableRowsView out,
+  detail::check(execution);
                     const Execution& execution) {
   const auto names = parameter_names(curves.family);
   const std::size_t m = curves.parameters[0].size();

@@ -281,6 +281,7 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
 
 FitBatch fit_batch(std::span<const double> step, RowsView loss, const FitOptions& options,
                    const Execution& execution) {
+  detail::check(execution);
   validate(options);
   if (!options.family) detail::refuse("fit: a shared-step batch needs a family");
   const auto m = static_cast<std::size_t>(loss.rows()), n = step.size();

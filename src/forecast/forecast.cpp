@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -14,8 +15,8 @@
 #include "common/names.hpp"
 #include "common/parallel.hpp"
 #include "forecast/constants.hpp"
-#include "forecast/law.hpp"
 #include "forecast/counted.hpp"
+#include "forecast/law.hpp"
 #include "trace/direction.hpp"
 
 namespace glidepath {
@@ -135,8 +136,8 @@ Forecast forecast(TraceView trace, std::span<const double> at, const ForecastOpt
   f.median.resize(at.size());
   f.quantiles.resize(std::ssize(f.levels), std::ssize(f.at));
   f.curve_quantiles.resize(f.quantiles.rows(), f.quantiles.cols());
-  Predicted predicted =
   const detail::Counted counted(trace);
+  Predicted predicted =
       forecast_into(counted.view(), at, cached_levels(f.levels, options), options,
                     {f.median.data(), f.quantiles.data(), f.curve_quantiles.data(), at.size()});
   f.status = predicted.prepared.status;
@@ -189,6 +190,10 @@ ForecastBatch forecast_batch(std::span<const double> step, RowsView loss,
   out.at.assign(at.begin(), at.end());
   out.levels = levels_of(options);
   const std::ptrdiff_t m = loss.rows();
+  if (m == 0) {  // what is refused does not depend on how many rows there are
+    const std::vector<double> nothing(step.size(), std::numeric_limits<double>::quiet_NaN());
+    (void)forecast({step, nothing}, at, options);
+  }
   out.median.resize(m, std::ssize(at));
   out.quantiles.resize(std::ssize(out.levels) * m, std::ssize(at));
   out.status.resize(static_cast<std::size_t>(m));

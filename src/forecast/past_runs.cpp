@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/parallel.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/passages.hpp"
@@ -96,6 +97,7 @@ void detail::refuse_other_direction(const PastRuns* past, Direction live) {
 
 PastRuns::PastRuns(std::vector<Trace> traces, const Execution& execution,
                    const std::shared_ptr<const ForecastConstants>& constants)
+  detail::check(execution);
     : runs_(std::move(traces)) {
   refuse_other_kinds(runs_);
   if (runs_.empty()) return;
