@@ -371,6 +371,11 @@ TEST(MixesTest, WhatDoesNotFitStandsStillAndTheRestIsRefused) {
             "mix_speeds: 0 jobs, expected 1 to 4");
   EXPECT_EQ(refusal([&] { (void)mix_speeds(large, Sharing::mig, kCard); }),
             "mix_speeds: 'mig', expected naive or mps");
+  const auto alone = [](const Profile& job) {
+    return refusal([&] { (void)mix_speeds({&job, 1}, Sharing::mps, kCard); });
+  };
+  EXPECT_EQ(alone({.sm_activity = 7}), "mix_speeds: activity is 7, expected 0 to 1");
+  EXPECT_EQ(alone({.memory_gb = -3}), "mix_speeds: memory is -3 GB");
 }
 
 // ---- slices

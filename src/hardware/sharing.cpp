@@ -33,17 +33,6 @@ double memory_activity(const Profile& alone) {
   return alone.memory_activity < 0 ? kMemoryPerSm * alone.sm_activity : alone.memory_activity;
 }
 
-void validate(const Profile& alone) {
-  if (!(alone.sm_activity >= 0 && alone.sm_activity <= 1)) {
-    detail::refuse("shared_speeds: activity is ", alone.sm_activity, ", expected 0 to 1");
-  }
-  if (!(alone.memory_activity <= 1)) {
-    detail::refuse("shared_speeds: activity of the memory is ", alone.memory_activity,
-                   ", expected 1 at most");
-  }
-  if (!(alone.memory_gb >= 0)) detail::refuse("shared_speeds: memory is ", alone.memory_gb, " GB");
-}
-
 double slowdown(const Profile& own, const Profile& other, Sharing sharing) {
   if (sharing == Sharing::mig) return 1 + detail::whole_card_share(own);
   const double u = own.sm_activity, m = memory_activity(own);
@@ -54,8 +43,18 @@ double slowdown(const Profile& own, const Profile& other, Sharing sharing) {
 
 }  // namespace
 
+void detail::refuse_bad(const Profile& alone, std::string_view verb) {
+  if (!(alone.sm_activity >= 0 && alone.sm_activity <= 1)) {
+    refuse(verb, ": activity is ", alone.sm_activity, ", expected 0 to 1");
+  }
+  if (!(alone.memory_activity <= 1)) {
+    refuse(verb, ": activity of the memory is ", alone.memory_activity, ", expected 1 at most");
+  }
+  if (!(alone.memory_gb >= 0)) refuse(verb, ": memory is ", alone.memory_gb, " GB");
+}
+
 double detail::whole_card_share(const Profile& alone) {
-  validate(alone);
+  refuse_bad(alone, "shared_speeds");
   return std::sqrt(alone.sm_activity * memory_activity(alone));
 }
 
@@ -72,8 +71,8 @@ Sharing sharing_named(std::string_view text) {
 
 SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing sharing,
                            double gpu_memory_gb) {
-  validate(first);
-  validate(second);
+  detail::refuse_bad(first, "shared_speeds");
+  detail::refuse_bad(second, "shared_speeds");
   detail::refuse_unknown(sharing, "shared_speeds: sharing");
   if (!(gpu_memory_gb >= 0)) {
     detail::refuse("shared_speeds: gpu_memory_gb is ", gpu_memory_gb, ", expected 0 or more");

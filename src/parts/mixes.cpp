@@ -2,6 +2,7 @@
 #include "glidepath/parts.hpp"
 
 #include "common/require.hpp"
+#include "hardware/sharing.hpp"
 
 namespace glidepath {
 namespace {
@@ -19,7 +20,10 @@ std::vector<double> mix_speeds(std::span<const Profile> jobs, Sharing sharing, c
     detail::refuse("mix_speeds: '", name(sharing), "', expected naive or mps");
   }
   double memory_gb = 0;
-  for (const Profile& job : jobs) memory_gb += job.memory_gb;
+  for (const Profile& job : jobs) {
+    detail::refuse_bad(job, "mix_speeds");
+    memory_gb += job.memory_gb;
+  }
   const bool fits = tier.memory_gb <= 0 || memory_gb <= tier.memory_gb;
   std::vector<double> speeds(jobs.size(), fits ? 1.0 : 0.0);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
