@@ -355,6 +355,7 @@ TEST_F(CsvTest, RefusesFoldersMissingFilesAndBrokenGzip) {
     return message_of<IoError>([&] { (void)read_file(file); });
   };
   EXPECT_EQ(message(path("none.csv")), path("none.csv").string() + ": No such file or directory");
+  EXPECT_EQ(refusal([] { (void)read_file(""); }), "the path of the file to read is empty");
   EXPECT_EQ(message(path("")), path("").string() + ": is a folder, not a file");
 
   std::string text;

@@ -88,6 +88,7 @@ std::string shown(std::string_view text, std::size_t longest) {
 std::string shown_path(const std::filesystem::path& file) { return shown(file.string(), 4096); }
 
 std::string read_file(const std::filesystem::path& file) {
+  if (file.empty()) refuse("the path of the file to read is empty");
   const std::string name = file.string();
   const auto broken = [&](const std::string& why) { refuse_file(shown_path(file), ": ", why); };
   std::error_code error;
