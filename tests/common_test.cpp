@@ -355,8 +355,8 @@ TEST_F(CsvTest, RefusesFoldersMissingFilesAndBrokenGzip) {
     return message_of<IoError>([&] { (void)read_file(file); });
   };
   EXPECT_EQ(message(path("none.csv")), path("none.csv").string() + ": No such file or directory");
-  EXPECT_EQ(refusal([] { (void)read_file(""); }), "the path of the file to read is empty");
   EXPECT_EQ(message(path("")), path("").string() + ": is a folder, not a file");
+  EXPECT_EQ(refusal([] { (void)read_file(""); }), "the path of the file to read is empty");
 
   std::string text;
   for (int i = 0; i < 20000; ++i) text += std::to_string(i * 7919 % 10007) + "\n";

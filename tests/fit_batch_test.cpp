@@ -9,15 +9,14 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
 #include "fit/low_rank.hpp"
-#include "refusal.hpp"
 #include "fit_samples.hpp"
+#include "refusal.hpp"
 
 namespace glidepath {
 namespace {
@@ -46,6 +45,7 @@ TEST(FitBatchTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
   EXPECT_EQ(columns.status[5], FitStatus::flat);
   EXPECT_THROW((void)fit_batch(t, losses, {}), InputError);
 }
+
 TEST(EigenTest, MatricesMapsAndBlocksAreViewsOfTheirNumbers) {
   EigenRows matrix(3, 4);
   for (int i = 0; i < 12; ++i) matrix(i / 4, i % 4) = i;
@@ -74,7 +74,6 @@ TEST(EigenTest, MatricesMapsAndBlocksAreViewsOfTheirNumbers) {
   expect_same(as_eigen(block).data() == matrix.data() + 8 ? block : RowsView(nullptr, 0, 0),
               matrix.middleRows(2, 1));
 }
-
 
 /// Curves that a grid of steps can tell from others: decays well inside it, noise of 1 %.
 Rows identified(Family family, std::span<const double> t, int m) {

@@ -378,7 +378,6 @@ TEST(ForecastTest, APointOfWeightZeroCountsForNothing) {
   for (const double value : empty.median) EXPECT_TRUE(std::isfinite(value));
 }
 
-TEST(ForecastTest, StepsAheadOfAnEmptyRunMustIncreaseFromZero) {
 TEST(ReachTest, APointOfWeightZeroDecidesNeitherATargetNorTheBestNorAFailure) {
   const Trace run = power_law(40, 1, 3, 0.5, 0.01);
   Trace marked = run;
@@ -417,6 +416,7 @@ TEST(ReachTest, APointOfWeightZeroDecidesNeitherATargetNorTheBestNorAFailure) {
   EXPECT_EQ(reach({run.step, run.loss, none}, 2, 1000).status, ForecastStatus::too_few_points);
 }
 
+TEST(ForecastTest, StepsAheadOfAnEmptyRunMustIncreaseFromZero) {
   for (const std::vector<double>& at : {std::vector{3.0, 2.0}, {0.0, 1.0}, {-1.0}}) {
     EXPECT_NE(refusal([&] { (void)forecast({}, at); }).find("steps must increase"),
               std::string::npos);
@@ -1046,7 +1046,7 @@ TEST(PastRunsTest, TheLargestFactorOfAWidthLeavesQuantilesFinite) {
   EXPECT_EQ(wide.median, forecast(live.view(), steps).median);
 }
 
-TEST(Forecast, ALogWithoutANumberIsReachedAsOneThatIsEmpty) {
+TEST(ForecastTest, ALogWithoutANumberIsReachedAsOneThatIsEmpty) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> steps{10}, losses{nan};
   std::vector<Trace> runs;
@@ -1063,7 +1063,7 @@ TEST(Forecast, ALogWithoutANumberIsReachedAsOneThatIsEmpty) {
   EXPECT_NEAR(reach({steps, losses}, target, 1000, {.past = &past}).prob_never, empty, 0.02);
 }
 
-TEST(Forecast, OneLossThatIsNoNumberTakesNothingFromWhatPastRunsSay) {
+TEST(ForecastTest, OneLossThatIsNoNumberTakesNothingFromWhatPastRunsSay) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::vector<Trace> runs;
   for (const double rate : {0.30, 0.31, 0.32, 0.33}) {
@@ -1082,7 +1082,7 @@ TEST(Forecast, OneLossThatIsNoNumberTakesNothingFromWhatPastRunsSay) {
   }
 }
 
-TEST(Forecast, OnePointAtAnyStepHasAProbability) {
+TEST(ForecastTest, OnePointAtAnyStepHasAProbability) {
   const std::vector<double> losses{3};
   for (const double step : {-5.0, -1e20, -3e265, -1e300, 0.0, 1e-309, 1e-300, 1e300}) {
     const std::vector<double> steps{step};
@@ -1092,7 +1092,7 @@ TEST(Forecast, OnePointAtAnyStepHasAProbability) {
   }
 }
 
-TEST(Forecast, ARowWithoutANumberDoesNotMoveTheClock) {
+TEST(ForecastTest, ARowWithoutANumberDoesNotMoveTheClock) {
   Trace run = power_law(40, 1.5, 2, 0.4, 0.01);
   for (double& step : run.step) step = 10 * step;
   Trace begun = run;
@@ -1103,7 +1103,7 @@ TEST(Forecast, ARowWithoutANumberDoesNotMoveTheClock) {
   EXPECT_EQ(reach(begun.view(), 1.9, 2000).cdf, reach(run.view(), 1.9, 2000).cdf);
 }
 
-TEST(Forecast, StepsThatFallTogetherBesideAFarBeginningAreRefused) {
+TEST(ForecastTest, StepsThatFallTogetherBesideAFarBeginningAreRefused) {
   const std::vector<double> step{-1e300, 0, 1, 3, 5, 7}, loss{7.1, 0.9, 0.8, 7.2, -1.0, 0.9};
   EXPECT_EQ(refusal([&] {
               (void)forecast({step, loss}, steps_from(22, 232, 15));

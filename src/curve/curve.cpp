@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "common/names.hpp"
@@ -105,8 +104,8 @@ double evaluate(const Curve& curve, double step) noexcept {
 }
 
 void evaluate_batch(const CurvesView& curves, std::span<const double> steps, MutableRowsView out,
-  detail::check(execution);
                     const Execution& execution) {
+  detail::check(execution);
   const auto names = parameter_names(curves.family);
   const std::size_t m = curves.parameters[0].size();
   for (std::size_t k = 0; k < names.size(); ++k) {

@@ -3,14 +3,12 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
-#include <span>
 #include <vector>
 
 #include "common/numbers.hpp"
-#include "forecast/counted.hpp"
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
+#include "forecast/counted.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"

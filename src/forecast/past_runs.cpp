@@ -7,12 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "common/parallel.hpp"
 #include "common/numbers.hpp"
+#include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "forecast/passages.hpp"
 #include "forecast/settings.hpp"
@@ -97,8 +96,8 @@ void detail::refuse_other_direction(const PastRuns* past, Direction live) {
 
 PastRuns::PastRuns(std::vector<Trace> traces, const Execution& execution,
                    const std::shared_ptr<const ForecastConstants>& constants)
-  detail::check(execution);
     : runs_(std::move(traces)) {
+  detail::check(execution);
   refuse_other_kinds(runs_);
   if (runs_.empty()) return;
   passages_ = std::make_shared<detail::SharedPassages>();

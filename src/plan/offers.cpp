@@ -3,7 +3,6 @@
 // taken into account.
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "common/interrupt.hpp"
 #include "common/require.hpp"
@@ -36,6 +35,7 @@ RemainingWork Planner::work_of(const Job& job, const LearnedValues* values) cons
   work.index = gittins_index(work.steps);
   return work;
 }
+
 std::string Planner::find_usable(const Candidate& candidate,
                                  std::vector<const Option*>& usable) const {
   const Job& job = *candidate.job;
@@ -56,7 +56,6 @@ std::string Planner::find_usable(const Candidate& candidate,
                   held->tier, ", not one of its options");
 }
 
-
 void Planner::look_at_crowd() {
   const auto learns = [](const WeightedObjective& each) {
     return each.objective == Objective::learned;
@@ -64,8 +63,8 @@ void Planner::look_at_crowd() {
   if (std::none_of(options_.objectives.begin(), options_.objectives.end(), learns)) return;
   const LearnedValues values(options_.learned);
   crowd_ = Crowd(snapshot_.tiers.size());
-  std::vector<const Option*> usable;
   bool budgets = false;
+  std::vector<const Option*> usable;
   for (const Candidate& candidate : candidates_) {
     const Job& job = *candidate.job;
     // One that cannot be planned is none of the crowd: the others are planned as without it.

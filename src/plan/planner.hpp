@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "common/numbers.hpp"
@@ -88,11 +87,11 @@ class Planner {
   void leave_out(Candidate& candidate, std::string fault);
   void write();
 
+  // offers.cpp
   /// The options that a job may use. Why it cannot be planned, where it has none or may not leave
   /// GPUs that are not one of them; else "".
   [[nodiscard]] std::string find_usable(const Candidate& candidate,
                                         std::vector<const Option*>& usable) const;
-  // offers.cpp
   /// For the objective `learned`: what all jobs are like, and whether its values hold for them.
   void look_at_crowd();
   /// What is left of a job; with `values` as far as its budget says where its forecast does not.
