@@ -186,6 +186,32 @@ TEST(CTest, AFailureLeavesNoHandleAndASentence) {
   EXPECT_NE(std::string(glidepath_last_error()).find("pow9"), std::string::npos);
 }
 
+TEST(CTest, CountsThatNoMemoryHoldsAreRefused) {
+  const std::size_t absurd = std::size_t{1} << 62U;
+  const double one = 1;
+  const std::int64_t job = 1;
+  double index = 0;
+  EXPECT_EQ(glidepath_gittins_index(&one, absurd, &index), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()),
+            "samples has 4611686018427387904 values, expected at most 17592186044415");
+  GLIDEPATH_INIT(glidepath_snapshot_t, snapshot);
+  snapshot.nodes = &job;
+  glidepath_plan_t* plan = nullptr;
+  snapshot.tiers = absurd;
+  EXPECT_EQ(glidepath_plan(&snapshot, nullptr, &plan), GLIDEPATH_INPUT_ERROR);
+  snapshot.tiers = 1;
+  snapshot.jobs = absurd;
+  snapshot.job = &job;
+  EXPECT_EQ(glidepath_plan(&snapshot, nullptr, &plan), GLIDEPATH_INPUT_ERROR);
+  snapshot.jobs = 1;
+  snapshot.remaining_steps = &one;
+  snapshot.samples = absurd;
+  EXPECT_EQ(glidepath_plan(&snapshot, nullptr, &plan), GLIDEPATH_INPUT_ERROR);
+  snapshot.samples = 0;
+  EXPECT_EQ(glidepath_plan(&snapshot, nullptr, &plan), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()), "snapshot: remaining_steps without samples");
+}
+
 TEST(CTest, AStructOfEitherVersionIsReadAsFarAsBothKnowIt) {
   Decay run(60);
   glidepath_fit_t fit{};

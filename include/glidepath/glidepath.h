@@ -41,6 +41,7 @@ extern "C" {
   }()
 #else
 #define GLIDEPATH_INIT(type, name) type name = {.size = sizeof(type)}
+#endif
 
 typedef enum glidepath_status {
   GLIDEPATH_OK = 0,
@@ -58,6 +59,9 @@ const char* glidepath_version(void);
 
 /* ---- traces: trace.hpp */
 
+/** What a run was started with, as its log has it. */
+typedef struct glidepath_settings_t glidepath_settings_t;
+
 /** The observed points of one run. `weight` NULL: each counts once. `lr` NULL: none was logged. */
 typedef struct glidepath_trace_t {
   size_t size;
@@ -67,6 +71,9 @@ typedef struct glidepath_trace_t {
   const char* direction;     /**< "min" or "max"; NULL = "min" */
   double planned_steps; /**< where the run ends by its own plan; NaN where unknown; not used where a
                              trace is taken */
+  /** As glidepath_traces_get shows them, of a trace that was read: they live as long as its handle.
+   *  Past runs of alike settings count for more. NULL = none are known. */
+  const glidepath_settings_t* settings;
 } glidepath_trace_t;
 
 /** The learning rate of a whole run, straight between its steps. */
@@ -286,7 +293,8 @@ typedef struct glidepath_snapshot_t {
   const double* restart_s;  /**< cost of a start after a preemption */
   const double* deadline_s; /**< for the objective "deadline" */
   /** (jobs, samples) by rows: equally likely numbers of steps still needed, such as
-   *  glidepath_reach_remaining_steps writes; a row that begins with NaN: nothing is known. */
+   *  glidepath_reach_remaining_steps writes; a row that begins with NaN: nothing is known. Needs
+   *  `samples`. */
   const double* remaining_steps;
   size_t samples;
   size_t options; /**< ways to run a job */

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -74,9 +75,15 @@ void write(T value, T* to, const char* name) {
   std::memcpy(to, &value, std::min(sizeof(T), room));
 }
 
+/// More values than any memory has: the count was never set.
+inline constexpr std::size_t kMostValues = static_cast<std::size_t>(PTRDIFF_MAX) >> 19U;
+
 /// A column of `count` values, which may be NULL when there are none.
 template <class T>
 std::span<const T> column(const T* values, std::size_t count, const char* name) {
+  if (count > kMostValues) {
+    detail::refuse(name, " has ", count, " values, expected at most ", kMostValues);
+  }
   if (values == nullptr && count > 0) detail::refuse(name, " is NULL");
   return {values, count};
 }

@@ -48,6 +48,10 @@ std::vector<Tier> tiers_of(const glidepath_snapshot_t& s) {
 
 std::vector<Job> jobs_of(const glidepath_snapshot_t& s) {
   const auto ids = column(s.job, s.jobs, "snapshot: job");
+  column(s.remaining_steps, s.remaining_steps == nullptr ? 0 : s.samples, "snapshot: samples");
+  if (s.remaining_steps != nullptr && s.samples == 0 && s.jobs > 0) {
+    detail::refuse("snapshot: remaining_steps without samples");
+  }
   std::vector<Job> jobs(s.jobs);
   for (std::size_t i = 0; i < s.jobs; ++i) {
     Job& job = jobs[i];

@@ -13,12 +13,21 @@
 
 namespace glidepath::c {
 
+namespace {
+
+/// Settings as their trace has them: those of the interface are these, under another name.
+const Settings* settings_of(const glidepath_settings_t* given) {
+  return reinterpret_cast<const Settings*>(given);
+}
+
+}  // namespace
+
 GivenTrace trace_of(const glidepath_trace_t* given) {
   const glidepath_trace_t trace = read(needed(given, "trace"), "trace");
   return {.view = {column(trace.step, trace.points, "trace: step"),
                    column(trace.loss, trace.points, "trace: loss"),
                    column_or_empty(trace.weight, trace.points),
-                   column_or_empty(trace.lr, trace.points)},
+                   column_or_empty(trace.lr, trace.points), settings_of(trace.settings)},
           .direction = direction_of(trace.direction)};
 }
 
@@ -110,6 +119,9 @@ glidepath_status glidepath_traces_get(const glidepath_traces_t* traces, size_t i
     out.metric = one.metric.c_str();
     out.direction = name(one.direction).data();
     out.planned_steps = one.planned_steps.value_or(std::numeric_limits<double>::quiet_NaN());
+    if (!one.settings.empty()) {
+      out.settings = reinterpret_cast<const glidepath_settings_t*>(&one.settings);
+    }
     write(out, trace, "trace");
   });
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import json
 import math
 import re
 import threading
@@ -25,6 +26,7 @@ CTYPES: dict[str, Any] = {
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
 }
+RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.35)
 OK, INPUT_ERROR, IO_ERROR = 0, 1, 2
 PLACES = ("job", "tier", "gpus")
 
@@ -216,6 +218,47 @@ def test_a_forecast_has_the_bytes_of_python(library: ctypes.CDLL, run: gp.Trace)
         assert library.glidepath_forecast_prob_below(forecast, 2.0, values.ctypes.data) == OK
         assert values.tobytes() == expected.prob_below(2.0).tobytes()
         assert library.glidepath_forecast_quantile(forecast, 1.5, values.ctypes.data) == INPUT_ERROR
+
+
+def test_settings_of_a_trace_that_was_read_count_as_in_python(
+    library: ctypes.CDLL, tmp_path: Path
+) -> None:
+    log = tmp_path / "runs.csv"
+    rows = [
+        f"run{i},{step},{1 + rate + 3 * step**-rate}"
+        for i, rate in enumerate(RATES)
+        for step in range(1, 61)
+    ]
+    log.write_text("\n".join(["curve,step,value", *rows, ""]))
+    settings = {f"run{i}": {"lr": rate} for i, rate in enumerate(RATES)}
+    log.with_suffix(".json").write_text(json.dumps({"settings": settings}))
+    runs = gp.read_traces(log)
+    live, at = runs[-1], np.array([30.0, 60.0])
+    past = gp.PastRuns(runs[:-1])
+    seen = gp.Trace(live.step[:1], live.loss[:1], settings=live.settings)
+    expected = gp.forecast(seen, at, past=past).median
+    unknown = gp.forecast(gp.Trace(seen.step, seen.loss), at, past=past).median
+    assert expected.tobytes() != unknown.tobytes()
+    path, before = str(log).encode(), tmp_path / "before.csv"
+    before.write_text("\n".join(["curve,step,value", *rows[:-60], ""]))
+    before.with_suffix(".json").write_text(json.dumps({"settings": settings}))
+    read = (library, "traces", "glidepath_read_traces")
+    with (
+        handle(*read, path, None, None) as traces,
+        handle(*read, str(before).encode(), None, None) as finished,
+        handle(library, "past_runs", "glidepath_past_runs_learn", finished, 1) as learned,
+    ):
+        trace = new("trace")
+        last = len(RATES) - 1
+        assert library.glidepath_traces_get(traces, last, ctypes.byref(trace)) == OK
+        trace.points = 1
+        options = new("forecast_options", past=learned.value)
+        arguments = (ctypes.byref(trace), at.ctypes.data, 2, ctypes.byref(options))
+        for medians in (expected, unknown):
+            with handle(library, "forecast", "glidepath_forecast", *arguments) as forecast:
+                view = view_of(library, "glidepath_forecast_get", "forecast_view", forecast)
+                assert column(view.median, 2).tobytes() == medians.tobytes()
+            trace.size = type(trace).settings.offset  # as a program of an older version has it
 
 
 def test_past_runs_change_a_forecast_as_in_python(library: ctypes.CDLL, root: Path) -> None:
