@@ -49,6 +49,10 @@ SIMULATION_METRICS = {  # heading: metric, divisor, digits
     "kWh": ("energy_kwh", 1.0, 1),
     "preemptions": ("preemptions", 1.0, 0),
 }
+_ASKED_METRICS = {  # the same, by the option that asks for it
+    "carbon_g_per_kwh": {"kg CO2": ("carbon_kg", 1.0, 1)},
+    "unfair_above": {"unfair jobs %": ("share_unfair", 0.01, 1)},
+}
 
 
 def cells(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> list[list[str]]:
@@ -166,16 +170,33 @@ def simulation_keys(result: Simulation, *, seed: int = 0) -> dict[str, Any]:
     return named | result.metrics() | more
 
 
-def simulation_columns() -> Columns:
+def with_energy(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out an energy of 0 where GPUs were held: the power of none is known."""
+    known = row["energy_kwh"] > 0 or row["gpu_seconds"] == 0
+    return {
+        name: None if name in ("energy_kwh", "carbon_kg") and not known else value
+        for name, value in row.items()
+    }
+
+
+def simulation_metrics(asked: Iterable[str] = ()) -> dict[str, tuple[str, float, int]]:
+    """Metrics of a table of simulations, with those for which options of `simulate` ask."""
+    metrics = dict(SIMULATION_METRICS)
+    for option in asked:
+        metrics |= _ASKED_METRICS[option]
+    return metrics
+
+
+def simulation_columns(asked: Iterable[str] = ()) -> Columns:
     """Columns of a table of `simulation_keys`."""
 
     def metric(name: str, divisor: float, digits: int) -> Callable[[Mapping[str, Any]], str]:
-        return lambda row: f"{row[name] / divisor:.{digits}f}"
+        return lambda row: "" if row[name] is None else f"{row[name] / divisor:.{digits}f}"
 
     def jobs(row: Mapping[str, Any]) -> str:
         return ", ".join(f"{count} {kind}" for kind, count in row["outcomes"].items())
 
-    metrics = {heading: metric(*how) for heading, how in SIMULATION_METRICS.items()}
+    metrics = {heading: metric(*how) for heading, how in simulation_metrics(asked).items()}
     return {"policy": "{policy}", **metrics, "jobs": jobs}
 
 

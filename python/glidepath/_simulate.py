@@ -129,7 +129,8 @@ class Simulation(Result):
         Suspensions by the policy, ends of sessions included.
     gpu_seconds, utilization, energy_kwh : float
         GPUs held, their share of all GPU-seconds, and the energy of all GPUs over the makespan; up
-        to when a job that does not end last gave GPUs back, if that is later.
+        to when a job that does not end last gave GPUs back, if that is later. The energy is 0 where
+        no tier has watts; the command line writes null then, for the carbon too.
     carbon_kg : float
         Emitted for that energy; NaN without an intensity.
     worst_ftf, share_unfair : float

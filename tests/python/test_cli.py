@@ -187,6 +187,40 @@ def test_simulate_with_failures_and_carbon(capsys: pytest.CaptureFixture[str]) -
     assert row["carbon_kg"] == pytest.approx(0.4 * row["energy_kwh"])
 
 
+def test_metrics_that_an_option_asks_for_are_in_the_table_and_on_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"kg CO2": ("--carbon-g-per-kwh", 400), "unfair jobs %": ("--unfair-above", 1.05)}
+    page = tmp_path / "page.html"
+    plain = "simulate", SUPERCOM, "-p", "srtf"
+    for more in ((), ("--users", 3, "--seeds", 2)):
+        for options in ((), *asked.values(), sum(asked.values(), ())):
+            written = () if more else ("--report", page)
+            code, out, _ = run(capsys, *plain, *more, *options, *written)
+            assert code == 0
+            texts = out, page.read_text() if written else ""
+            for heading, option in asked.items():
+                shown = option[0] in options
+                assert (heading in texts[0]) == shown
+                assert not written or (heading in texts[1]) == shown
+
+
+def test_an_energy_of_gpus_without_watts_is_no_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("job,submit_s,gpus,duration_s\n0,0,1,100\n1,0,1,50\n")
+    for more in ((), ("--seeds", 2, "--forecast-sigma", 1)):
+        carbon = *("simulate", jobs, "--gpus", 1, "-p", "srtf", "--carbon-g-per-kwh", 400), *more
+        code, rows = run_json(capsys, *carbon)
+        assert code == 0
+        assert {(row["energy_kwh"], row["carbon_kg"]) for row in rows} == {(None, None)}
+        code, out, _ = run(capsys, *carbon)
+        assert re.search("│ +│ +0( ±0)? │ +│", out)  # kWh, preemptions, kg CO2
+    assert run(capsys, *carbon[:4], "--report", tmp_path / "page.html")[0] == 0
+    assert "<h3>kWh</h3>" not in (tmp_path / "page.html").read_text()
+
+
 def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job,submit_s,gpus,duration_s\n0,0,1,100\n1,0,1,50\n")

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 import glidepath as gp
-from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys, when
+from glidepath._answer import (
+    simulation_columns,
+    simulation_keys,
+    simulation_metrics,
+    when,
+    with_energy,
+)
 from glidepath._hardware import JOULES_PER_KWH
 from glidepath._horizon import Look, horizon, in_words, look
 from glidepath._judge import rule
@@ -24,10 +30,14 @@ _BARS = ("total wait h", "mean JCT h", "GPU-hours", "kWh")
 
 
 def write_simulations(
-    path: Path, simulations: Sequence[gp.Simulation], workload: gp.Workload
+    path: Path,
+    simulations: Sequence[gp.Simulation],
+    workload: gp.Workload,
+    asked: Sequence[str] = (),
 ) -> None:
     """Write the report of one workload under several policies.
 
+    `asked` are options of `simulate` that ask for a metric, `carbon_g_per_kwh` or `unfair_above`.
     IoError when the page cannot be written, ImportError when plotly is missing.
     """
     tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
@@ -36,7 +46,8 @@ def write_simulations(
         "energy counts idle GPUs until the last job ends."
     )
     page = Page(f"{workload.name}: {len(simulations)} policies", lead)
-    _add_metrics(page, simulations)
+    rows = [with_energy(simulation_keys(each)) for each in simulations]
+    _add_metrics(page, rows, asked)
     page.heading(
         "Who held which GPU",
         "One row per GPU, one colour per job; which GPU of a tier is chosen for the picture.",
@@ -51,26 +62,22 @@ def write_simulations(
             "no policy sees the dotted rest.",
         )
         page.grid(forecasts)
-    page.write(
-        path,
-        [simulation_keys(s) for s in simulations],
-    )
+    page.write(path, rows)
 
 
-def _add_metrics(page: Page, simulations: Sequence[gp.Simulation]) -> None:
+def _add_metrics(page: Page, rows: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> None:
     """Add a table of the metrics, and bars of the main ones."""
     page.heading("Policies")
-    rows = [simulation_keys(s) for s in simulations]
     page.rows(
-        simulation_columns(),
+        simulation_columns(asked),
         rows,
-        best=min(range(len(simulations)), key=lambda i: simulations[i].mean_jct_s),
+        best=min(range(len(rows)), key=lambda i: rows[i]["mean_jct_s"]),
     )
     page.grid(
         {
             heading: figures.bars({row["policy"]: row[metric] / divisor for row in rows})
-            for heading, (metric, divisor, _) in SIMULATION_METRICS.items()
-            if heading in _BARS
+            for heading, (metric, divisor, _) in simulation_metrics().items()
+            if heading in _BARS and all(row[metric] is not None for row in rows)
         }
     )
 

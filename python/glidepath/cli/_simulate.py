@@ -12,7 +12,12 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys
+from glidepath._answer import (
+    simulation_columns,
+    simulation_keys,
+    simulation_metrics,
+    with_energy,
+)
 from glidepath._arguments import refuse_twice
 from glidepath._core import SimulationOptions
 from glidepath._simulate import options_by_policy, policy_named
@@ -32,6 +37,7 @@ from glidepath.cli._console import (
     progress,
     say,
     stderr,
+    was_typed,
 )
 
 _COMPARED = tuple(policy.name for policy in gp.policies() if policy.compared)
@@ -186,6 +192,7 @@ def simulate(
         "unfair_above": unfair_above,
     }
     check_output("--report", report, workload)
+    asked = [name for name in ("carbon_g_per_kwh", "unfair_above") if was_typed(context, name)]
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
@@ -194,10 +201,10 @@ def simulate(
         drawn_from = range(seed, seed + seeds)
         who = f"{users} users" if users else f"{len(jobs)} jobs"
         title = f"{workload.name}: {who}, seeds {drawn_from.start} to {drawn_from.stop - 1}"
-        return _compare_seeds(source, policies, drawn_from, title, options, as_json=as_json)
+        return _compare_seeds(source, policies, drawn_from, title, options, asked, as_json=as_json)
     jobs = open_workload(workload, users, seed, gpus, gpus_per_node)
     results = _results(jobs, policies, seed, options)
-    return show(results, jobs, report, seed=seed, as_json=as_json)
+    return show(results, jobs, report, asked, seed=seed, as_json=as_json)
 
 
 def _draws(policy: str) -> bool:
@@ -241,6 +248,7 @@ def show(
     results: Sequence[gp.Simulation],
     workload: gp.Workload,
     report: Path | None,
+    asked: Sequence[str] = (),
     *,
     seed: int,
     as_json: bool,
@@ -249,8 +257,8 @@ def show(
     if report is not None:
         from glidepath import _report
 
-        _report.write_simulations(report, results, workload)
-    rows = [simulation_keys(result, seed=seed) for result in results]
+        _report.write_simulations(report, results, workload, asked)
+    rows = [with_energy(simulation_keys(result, seed=seed)) for result in results]
     if as_json:
         emit(rows)
     else:
@@ -259,7 +267,7 @@ def show(
                 say(f"{result.policy}: {result.fallback}", to=stderr)
         tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
         title = f"{workload.name}: {len(workload)} jobs on {tiers}"
-        print_rows(title, simulation_columns(), rows)
+        print_rows(title, simulation_columns(asked), rows)
         if report is not None:
             say(f"Report: {report}")
     return WARNING if any("unfinished" in row["outcomes"] for row in rows) else ANSWER
@@ -282,6 +290,7 @@ def _compare_seeds(
     seeds: range,
     title: str,
     options: dict[str, Any],
+    asked: Sequence[str],
     *,
     as_json: bool,
 ) -> int:
@@ -289,9 +298,9 @@ def _compare_seeds(
     with progress("simulations") as update:
         compared = gp.compare(source, policies, seeds=seeds, progress=update, **options)
     if as_json:
-        emit(list(compared.rows))
+        emit([with_energy(row) for row in compared.rows])
     else:
-        _print_comparison(title, compared)
+        _print_comparison(title, compared, asked)
     unfinished = dict.fromkeys(compared.policies, 0)
     for row in compared.rows:
         unfinished[row["policy"]] += row["outcomes"].get("unfinished", 0)
@@ -301,12 +310,14 @@ def _compare_seeds(
     return WARNING if any(unfinished.values()) else ANSWER
 
 
-def _print_comparison(title: str, compared: gp.Comparison) -> None:
+def _print_comparison(title: str, compared: gp.Comparison, asked: Sequence[str]) -> None:
     cells: dict[str, list[str]] = {policy: [policy] for policy in compared.policies}
-    for metric, divisor, digits in SIMULATION_METRICS.values():
+    metrics, first_row = simulation_metrics(asked), with_energy(compared.rows[0])
+    for metric, divisor, digits in metrics.values():
         for policy, (mean, half) in compared.mean(metric).items():
-            cells[policy].append(f"{mean / divisor:.{digits}f} ±{half / divisor:.{digits}f}")
+            cell = f"{mean / divisor:.{digits}f} ±{half / divisor:.{digits}f}"
+            cells[policy].append("" if first_row[metric] is None else cell)
     first = compared.policies[0]
     for policy, (ratio, half) in compared.ratio("mean_jct_s", to=first).items():
         cells[policy].append(f"{ratio:.3f} ±{half:.3f}")
-    print_table(title, ("policy", *SIMULATION_METRICS, f"JCT / {first}"), cells.values())
+    print_table(title, ("policy", *metrics, f"JCT / {first}"), cells.values())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import glidepath as gp
-from glidepath._answer import simulation_columns, simulation_keys
+from glidepath._answer import simulation_columns, simulation_keys, with_energy
 from glidepath.cli._console import ANSWER, WARNING, emit, open_workload, print_rows, progress, say
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def play(
     with progress("jobs") as update:
         played = rehearse(workload, settings, checkpoint=checkpoint, log=log, progress=update)
     fifo = simulation_keys(gp.simulate(workload, "fifo", restart_s=settings.restart_s))
-    rows = [played.metrics, {key: fifo[key] for key in played.metrics}]
+    rows = [with_energy(played.metrics), with_energy({key: fifo[key] for key in played.metrics})]
     if as_json:
         events = [asdict(event) for event in played.events]
         emit({"workload": workload.name, "round_count": played.rounds, "story": events,
