@@ -280,9 +280,9 @@ bool has_quality(const std::vector<WeightedObjective>& goals) {
 /// completion times alone, without limits, pairs, sessions, or gangs that may change.
 bool rests(const Cluster& cluster, const PolicyTraits& traits) {
   const SimulationOptions& options = cluster.options;
-  return traits.info.name == "best_value" && !options.planner && !options.session_s &&
+  return traits.rests && !options.planner && !options.session_s &&
          options.sharing == Sharing::exclusive && cluster.workload.curves.empty() &&
-         std::ranges::all_of(cluster.workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
+         !has_gangs(cluster.workload);
 }
 
 /// Whether the planner would start one more job beside others at their best as Live does: with the
@@ -317,9 +317,8 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   }
   const PlanOptions plans = cluster.options.planner.value_or(PlanOptions{});
   const std::vector<WeightedObjective>& goals = objectives_of(plans);
-  const bool one_tier =
-      cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
-      std::ranges::all_of(cluster.workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
+  const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
+                        !has_gangs(cluster.workload);
   const Policy decide = traits.make({traits.info, cluster.options, pairs});
   Live live(cluster, decide,
             {.sees = traits.info.sees,

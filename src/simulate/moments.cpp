@@ -29,7 +29,7 @@ bool follows_leader(std::string_view policy, const Workload& workload,
   const std::vector<WeightedObjective>& goals = detail::objectives_of(plans);
   return detail::policy_named(policy).follows_leader && workload.tiers.size() == 1 &&
          goals.size() == 1 && goals.front().objective == Objective::jct &&
-         std::ranges::all_of(workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
+         !detail::has_gangs(workload);
 }
 
 /// By whose order values go: the planner's own, or that which leads under a simulation.

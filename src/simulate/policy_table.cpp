@@ -217,7 +217,8 @@ constexpr std::array kPolicies{
                                   .classes = true,
                                   .weighs = true,
                                   .stays = kStayFactor},
-                 .follows_leader = true},
+                 .follows_leader = true,
+                 .rests = true},
     PolicyTraits{
         .info = {.name = "learned",
                  .description = "best_value, each value corrected by a small learned function",
@@ -316,6 +317,10 @@ bool for_completion(const std::vector<WeightedObjective>& goals) {
 bool plain(const Workload& workload, const SimulationOptions& options) {
   if (workload.tiers.size() != 1 || !workload.curves.empty()) return false;
   return !options.in_nodes || workload.tiers.front().gpus_per_node == 1;
+}
+
+bool has_gangs(const Workload& workload) {
+  return !std::ranges::all_of(workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
 }
 
 void refuse_unread(const SimulationOptions& options, std::string_view policy,

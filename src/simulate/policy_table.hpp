@@ -86,6 +86,7 @@ struct PolicyTraits {
   std::optional<PlayRule> play{};  ///< empty where start_times() does not know it
   bool plans_tiers = false;        ///< on several tiers it decides from Snapshots
   bool follows_leader = false;     ///< of SRTF and SRSF, on one tier, for mean completion times
+  bool rests = false;  ///< with default options its plan keeps the jobs that run at their best
 };
 
 /// The row of a policy. Throws InputError naming the text and the known policies.
@@ -100,6 +101,9 @@ struct PolicyTraits {
 /// Whether gangs of one tier may spread over its GPUs, and no job has a curve: then a job that ends
 /// makes room for any other.
 [[nodiscard]] bool plain(const Workload& workload, const SimulationOptions& options);
+
+/// Whether a job may also run on other numbers of GPUs.
+[[nodiscard]] bool has_gangs(const Workload& workload);
 
 /// Throws InputError naming an option that is given and not among those that the policy reads.
 void refuse_unread(const SimulationOptions& options, std::string_view policy,
