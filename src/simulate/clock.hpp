@@ -5,8 +5,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "common/require.hpp"
 
 namespace glidepath::detail {
 
@@ -17,6 +20,14 @@ inline constexpr Tick kNever = std::numeric_limits<Tick>::max();
 inline constexpr Tick kLastTick = 4'000'000'000'000'000'000;
 /// The longest time that may be given, in seconds; a million ticks each, it adds to kLastTick.
 inline constexpr double kMaxSeconds = 1e12;
+inline constexpr std::string_view kMaxSecondsText = "1e12";  ///< in sentences
+
+/// Refuses a time above kMaxSeconds.
+inline void refuse_above_max_seconds(std::string_view function, std::string_view what,
+                                     double value) {
+  if (value <= kMaxSeconds) return;
+  refuse(function, ": ", what, " is ", value, ", expected at most ", kMaxSecondsText);
+}
 
 /// A stretch of time in seconds, and in seconds x carbon intensity.
 struct Stretch {

@@ -228,10 +228,7 @@ Environment::Environment(const EnvironmentOptions& options) : options_(options) 
   if (!(options.weights_for_s >= 0 && std::isfinite(options.weights_for_s))) {
     detail::refuse("environment: weights_for_s is ", options.weights_for_s, ", expected 0 or more");
   }
-  if (options.weights_for_s > detail::kMaxSeconds) {
-    detail::refuse("environment: weights_for_s is ", options.weights_for_s,
-                   ", expected at most 1e12");
-  }
+  detail::refuse_above_max_seconds("environment", "weights_for_s", options.weights_for_s);
 }
 Environment::~Environment() = default;
 Environment::Environment(Environment&&) noexcept = default;

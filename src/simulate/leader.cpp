@@ -14,7 +14,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr int kReplayedJobs = 1000;
-constexpr double kLongestS = 1e8;  ///< three years: a forecast of more says no more
+constexpr double kMaxForecastS = 1e8;  ///< three years: a forecast of more says no more
 
 double mean_jct(const Workload& workload, QueueKernel* play) {
   SimulationOptions options;
@@ -76,7 +76,7 @@ bool Leader::refresh(const std::function<double(int)>& work) {
     played.gpus = run.gpus;
     // With nodes out a gang may be larger than what is left.
     past.tiers.front().nodes = std::max(past.tiers.front().nodes, run.gpus);
-    played.duration_s = std::min(kLongestS, ticks / static_cast<double>(cluster_.per_second));
+    played.duration_s = std::min(kMaxForecastS, ticks / static_cast<double>(cluster_.per_second));
   }
   if (alike(past)) return false;
   const double time = mean_jct(past, &run_srtf);

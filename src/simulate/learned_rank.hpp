@@ -15,7 +15,7 @@ namespace glidepath::detail {
 /// made anew at each event; the law of a job only where it has run or durations were learned.
 struct LearnedRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  static constexpr double kLongestS = 1e12;  ///< of a rank that may be infinite
+  static constexpr double kMaxRankS = 1e12;  ///< for a rank that may be infinite
   explicit LearnedRank(Cluster& e)
       : gittins(e), values(given(e.options)), outlooks(e.runs.size()) {}
 
@@ -71,7 +71,7 @@ struct LearnedRank {
     const Predictor::Outlook seen = gittins.predict.outlook(job);
     const double seconds =
         seen.rank / cluster.runs[job].fastest / static_cast<double>(cluster.per_second);
-    return known = {done, seen.rank, std::log(std::clamp(seconds, 1.0, kLongestS)), seen.spread,
+    return known = {done, seen.rank, std::log(std::clamp(seconds, 1.0, kMaxRankS)), seen.spread,
                     learned};
   }
 

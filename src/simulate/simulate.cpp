@@ -117,8 +117,7 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
 void detail::check_options(const SimulationOptions& options) {
   const auto bounded = [](const char* what, double value) {
     if (!(value >= 0)) refuse("simulate: ", what, " is ", value, ", expected 0 or more");
-    if (value <= detail::kMaxSeconds) return;
-    refuse("simulate: ", what, " is ", value, ", expected at most 1e12");
+    detail::refuse_above_max_seconds("simulate", what, value);
   };
   const auto positive = [&](const char* what, const std::optional<double>& value) {
     if (value && !(*value > 0 && std::isfinite(*value))) {

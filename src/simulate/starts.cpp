@@ -34,7 +34,7 @@ constexpr std::size_t kHalvings = 4;       ///< of the samples that play on
 constexpr double kLeft = 0.25;             ///< of the jobs that wait, from one to the next
 constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
 constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
-constexpr double kFrontSeconds = 1e12;     ///< seconds, more than any wait
+constexpr double kFrontSeconds = detail::kMaxSeconds;  ///< as long as any wait
 
 void check(const StartOptions& options) {
   if (options.samples < 1 || options.samples > kMaxSamples) {

@@ -66,7 +66,7 @@ void validate_work(const WorkloadJob& job) {
                " beside budget_steps, expected one measure of its work");
   }
   if (job.duration_s > kMaxSeconds || job.submit_s > kMaxSeconds) {
-    refuse_job(job, "lies beyond 1e12 seconds");
+    refuse_job(job, "lies beyond ", detail::kMaxSecondsText, " seconds");
   }
 }
 
@@ -143,7 +143,7 @@ void validate_phases(const WorkloadJob& job) {
     }
   }
   if (!job.phases.empty() && !(detail::work_of(job) <= kMaxSeconds)) {
-    refuse_job(job, "lies beyond 1e12 seconds by its phases");
+    refuse_job(job, "lies beyond ", detail::kMaxSecondsText, " seconds by its phases");
   }
 }
 
@@ -179,7 +179,8 @@ void validate_ends(const WorkloadJob& job, const Workload& workload) {
       if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
       if (work / rate <= kMaxSeconds) continue;
       refuse_job(job, "would take ", work / rate, " s on ", gpus, " GPUs of tier '", tier.name,
-                 "', expected at most 1e12, or a rate of 0 where it cannot run");
+                 "', expected at most ", detail::kMaxSecondsText,
+                 ", or a rate of 0 where it cannot run");
     }
   };
   look(job.gpus, job.steps_per_s);
