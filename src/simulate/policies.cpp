@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -563,49 +565,50 @@ Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> obje
 /// DARE: every job is profiled for a session at once, then forecast; it ends when the forecast says
 /// that the target is out of reach, and runs by Gittins index of its remaining time, for sessions,
 /// until the target is reached.
-struct DarePolicy {
-  double session_s;
-  double never_probability = PlanOptions{}.stop_probability;
+class DarePolicy {
+ public:
+  explicit DarePolicy(double session_s) : session_s_(session_s) {}
 
   Plan operator()(const Snapshot& snapshot) const {
     Plan plan;
-    for (const Job& job : snapshot.jobs) {
-      if (out_of_reach(job)) plan.stop.push_back(job.id);
-    }
-    const auto stopped = [&](const Job& job) {
-      return std::find(plan.stop.begin(), plan.stop.end(), job.id) != plan.stop.end();
-    };
-    // Kind (0 inside a session, 1 to be profiled, 2 the others), key, index.
-    using Turn = std::tuple<int, double, std::size_t>;
     Filling filling(snapshot);
     std::vector<Turn> order;
     for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
       const Job& job = snapshot.jobs[i];
-      if (stopped(job)) continue;
-      const Allocation* held = filling.holds(job);
-      const bool inside =
-          held != nullptr && std::fmod(snapshot.now_s - held->since_s + 1e-6, session_s) > 1e-3;
-      const bool known = !job.remaining_steps.empty();
-      order.emplace_back(inside  ? 0
-                         : known ? 2
-                                 : 1,
-                         inside  ? 0
-                         : known ? gittins_rank(job)
-                                 : job.attained_s,
-                         i);
+      if (out_of_reach(job)) {
+        plan.stop.push_back(job.id);
+      } else {
+        order.push_back(turn_of(job, i, snapshot.now_s, filling.holds(job)));
+      }
     }
     std::sort(order.begin(), order.end());
-    for (const auto& [kind, key, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
+    for (const auto& [stage, key, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
     return plan;
   }
 
-  [[nodiscard]] bool out_of_reach(const Job& job) const {
+ private:
+  /// Those inside a session go first, then those to be profiled, then those with a forecast.
+  enum class Stage : std::uint8_t { in_session, unprofiled, forecast };
+  using Turn = std::tuple<Stage, double, std::size_t>;  // key within the stage, index of the job
+
+  [[nodiscard]] Turn turn_of(const Job& job, std::size_t index, double now_s,
+                             const Allocation* held) const {
+    if (held != nullptr && std::fmod(now_s - held->since_s + 1e-6, session_s_) > 1e-3) {
+      return {Stage::in_session, 0, index};
+    }
+    if (job.remaining_steps.empty()) return {Stage::unprofiled, job.attained_s, index};
+    return {Stage::forecast, gittins_rank(job), index};
+  }
+
+  [[nodiscard]] static bool out_of_reach(const Job& job) {
     if (job.budget_steps <= 0 || job.remaining_steps.empty()) return false;
     const auto never =
         std::count(job.remaining_steps.begin(), job.remaining_steps.end(), kInfinity);
     return static_cast<double>(never) >=
-           never_probability * static_cast<double>(job.remaining_steps.size());
+           PlanOptions{}.stop_probability * static_cast<double>(job.remaining_steps.size());
   }
+
+  double session_s_;
 };
 
 }  // namespace
@@ -623,7 +626,7 @@ Policy make_slurm_backfill(const PolicySetup& setup) {
 Policy make_gittins(const PolicySetup&) { return by_gittins_index; }
 
 Policy make_dare(const PolicySetup& setup) {
-  return DarePolicy{setup.options.session_s.value_or(*setup.info.session_s)};
+  return DarePolicy(setup.options.session_s.value_or(*setup.info.session_s));
 }
 
 Policy make_fair_finish(const PolicySetup& setup) { return FairOrder(setup.options); }
