@@ -23,11 +23,7 @@ class InOrder {
   [[nodiscard]] Tick wake() const { return wake_of(rank_); }
 
   void schedule() {
-    for (const int job : failed_) waiting_.add(job);
-    failed_.clear();
-    if constexpr (requires { rank_.refresh(); }) {
-      if (rank_.refresh()) waiting_.rebuild();
-    }
+    waiting_.begin_event(failed_);
     running_.clear();
     for (const Running& running : cluster_.running) {
       running_.push_back({rank_.running(running), running.job});

@@ -38,11 +38,7 @@ class Patient {
   [[nodiscard]] Tick wake() const { return std::min(wake_, wake_of(rank_)); }
 
   void schedule() {
-    for (const int job : failed_) waiting_.add(job);
-    failed_.clear();
-    if constexpr (requires { rank_.refresh(); }) {
-      if (rank_.refresh()) waiting_.rebuild();
-    }
+    waiting_.begin_event(failed_);
     look();
     wake_ = kNever;
     int room = cluster_.free[0];

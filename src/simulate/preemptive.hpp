@@ -150,19 +150,14 @@ class Preemptive {
   [[nodiscard]] Tick wake() const { return wake_of(rank_); }
 
   void schedule() {
-    for (const int job : failed_) waiting_.add(job);
     // A node that is out or back is news of its own.
     const int capacity = std::exchange(capacity_, cluster_.capacity[0]);
     const bool nothing_new = Rank::kMonotone && !left_ && failed_.empty() &&
                              capacity == capacity_ && !an_arrival_is_a_head();
     arrivals_.clear();
-    failed_.clear();
     left_ = false;
     if (nothing_new) return;
-    if constexpr (requires { rank_.refresh(); }) {
-      if (rank_.refresh())
-        waiting_.rebuild();  // what is known of durations changed, and so did all keys
-    }
+    waiting_.begin_event(failed_);
     heads_.clear();
     for (auto& of : waiting_) {
       if (!of.queue.empty()) heads_.push_back({of.queue.top(), of.gpus, &of.queue});

@@ -110,13 +110,13 @@ class Waiting {
   }
   /// Back with the place it had.
   void add(const Place& place) { heaps_[place.job].push(place); }
-  /// All keys have changed.
-  void rebuild() {
-    std::vector<int> all;
-    for (auto& of : heaps_) {
-      for (; !of.queue.empty(); of.queue.pop()) all.push_back(of.queue.top().job);
+  /// A new event: jobs that failed wait again; where what the rank knows changed, so did all keys.
+  void begin_event(std::vector<int>& failed) {
+    for (const int job : failed) add(job);
+    failed.clear();
+    if constexpr (requires { rank_.refresh(); }) {
+      if (rank_.refresh()) rebuild();
     }
-    for (const int job : all) heaps_[job].push({rank_.waiting(job), job});
   }
   [[nodiscard]] bool is_head(int job) { return heaps_[job].top().job == job; }
   void look() { heaps_.look(); }
@@ -127,6 +127,15 @@ class Waiting {
   auto end() { return heaps_.end(); }
 
  private:
+  /// All keys have changed.
+  void rebuild() {
+    std::vector<int> all;
+    for (auto& of : heaps_) {
+      for (; !of.queue.empty(); of.queue.pop()) all.push_back(of.queue.top().job);
+    }
+    for (const int job : all) heaps_[job].push({rank_.waiting(job), job});
+  }
+
   Rank& rank_;
   ByKind<Heap> heaps_;
 };
