@@ -238,7 +238,7 @@ std::shared_ptr<const LowRankGrid> low_rank_grid(Family family, std::span<const 
     return kept.grid;
   }
   std::shared_ptr<const LowRankGrid> grid = make_grid(family, step, isa);
-  if (grid != nullptr && step.size() <= kMaxKeptPoints) {
+  if (grid != nullptr && step.size() <= kMaxKeptGridPoints) {
     kept = {family, isa, {step.begin(), step.end()}, grid};
   }
   return grid;

@@ -14,10 +14,11 @@
 /// Many curves on one grid of steps: after one pass over its points a curve is sixteen numbers.
 namespace glidepath::detail {
 
-inline constexpr int kRank = 16;                     ///< functions that span all decays
-inline constexpr std::size_t kMaxKeptPoints = 4096;  ///< points of a grid that is kept: half a MiB
-inline constexpr int kCells = 32;                    ///< pieces of the range of log β
-inline constexpr int kCoefficients = 8;              ///< of a polynomial on a piece
+inline constexpr int kRank = 16;  ///< functions that span all decays
+inline constexpr std::size_t kMaxKeptGridPoints =
+    4096;                                ///< points of a grid that is kept: half a MiB
+inline constexpr int kCells = 32;        ///< pieces of the range of log β
+inline constexpr int kCoefficients = 8;  ///< of a polynomial on a piece
 
 /// What a grid of steps is to every curve on it; low_rank.cpp says why. With x in [0, 1] for the
 /// steps, as in closed_form.cpp,

@@ -19,7 +19,8 @@ struct FairFinish {
   /// it may wait.
   static constexpr double kQuantile = 0.25;
   static constexpr double kMedian = 0.5;
-  static constexpr double kNews = 1.02;  ///< by which `worst` changes before jobs are sorted anew
+  /// By which `worst` changes before jobs are sorted anew.
+  static constexpr double kResortFactor = 1.02;
   double max_ftf = kMaxFtf;
   double long_share = 0;
 

@@ -45,7 +45,7 @@ struct FairRank {
     std::erase_if(late, [&](int job) { return base.cluster.runs[job].end >= 0; });
     double most = rule.max_ftf;
     for (const int job : late) most = std::max(most, heading(job).ftf());
-    if (most > FairFinish::kNews * worst || most < worst / FairFinish::kNews) {
+    if (most > FairFinish::kResortFactor * worst || most < worst / FairFinish::kResortFactor) {
       worst = most;
       changed = true;
     }

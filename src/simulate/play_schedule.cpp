@@ -96,7 +96,7 @@ void Player::queue(int job) {
 
 /// Mostly it has just run, and is among the first of those that wait.
 void Player::insert(Queue& queue, const Script::Waiting& waiting) {
-  constexpr std::size_t kSoon = 16;
+  constexpr std::size_t kSoonCapacity = 16;
   std::vector<Script::Waiting>& soon = queue.soon;
   std::vector<Script::Waiting>& later = queue.later;
   const auto defer = [&](const Script::Waiting& last) {
@@ -107,7 +107,7 @@ void Player::insert(Queue& queue, const Script::Waiting& waiting) {
   auto at = soon.end();
   while (at != soon.begin() && *(at - 1) < waiting) --at;
   soon.insert(at, waiting);
-  if (soon.size() <= kSoon) return;
+  if (soon.size() <= kSoonCapacity) return;
   defer(soon.front());
   soon.erase(soon.begin());
 }

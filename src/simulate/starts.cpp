@@ -31,7 +31,7 @@ using detail::Script;
 constexpr int kMaxSamples = 1'000'000;
 constexpr std::ptrdiff_t kJobsPerBlock = 32;
 constexpr std::size_t kHalvings = 4;       ///< of the samples that play on
-constexpr double kLeft = 0.25;             ///< of the jobs that wait, from one to the next
+constexpr double kKeptShare = 0.25;        ///< of the jobs that wait, from one to the next
 constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
 constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
 constexpr double kFrontSeconds = detail::kMaxSeconds;  ///< as long as any wait
@@ -403,7 +403,7 @@ class StartLaws {
     std::sort(first.begin(), first.end());
     double left = 1;
     for (double& stop : stops_) {
-      left *= kLeft;
+      left *= kKeptShare;
       if (!first.empty()) stop = first[detail::quantile_index(first.size(), 1 - left)];
     }
   }

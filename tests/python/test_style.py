@@ -201,8 +201,9 @@ def vague_comments(path: str, text: str) -> Iterator[str]:
 def vague_constants(path: str, text: str) -> Iterator[str]:
     words = (
         "Most|Doubt|Half|Steep|Alike|Far|Sure|Some|Many|Late|Poor|Known|Enough|High|Fewest|Mixed"
+        "|News|Soon"
     )
-    adjectives = rf"\b(?:k(?:{words})|_(?:{words.upper()}|BEFORE|OWN|LONG))\b"
+    adjectives = rf"\b(?:k(?:{words})|_(?:{words.upper()}|BEFORE|OWN|LONG|FURTHEST|FASTEST))\b"
     for found in re.finditer(adjectives, text):
         yield f"{path}: {found[0]} is an adjective; name the noun"
 

@@ -40,7 +40,7 @@ _MAX_ROWS = 2048  # of a log that are looked at: more cost time and change littl
 # Bytes that are read at once, the most steps of a log, and letters of what is said of it.
 _PIECE, _MOST_STEPS, _MOST_SAID = 1 << 24, 2_000_000, 600
 _LINES_AT_ONCE, _MOST_NAMES = 4096, 10_000  # that are held as objects, and names of columns
-_FURTHEST, _FASTEST = 1e15, 1e9  # a step beyond it is none, nor are more in a second a pace
+_FURTHEST_STEP, _FASTEST_PACE = 1e15, 1e9  # a step beyond, or more in a second, is none
 _Stamp = tuple[tuple[str, int, int, int], ...]
 _Key = tuple[str, str, Direction | None, str]  # path, metric, direction, user
 
@@ -157,7 +157,9 @@ class _Growing:
         except (ValueError, KeyError):
             return False
         before = self.step[-1] if self.step else -math.inf
-        if not (np.all(np.abs(steps) <= _FURTHEST) and np.all(np.diff(steps, prepend=before) > 0)):
+        if not (
+            np.all(np.abs(steps) <= _FURTHEST_STEP) and np.all(np.diff(steps, prepend=before) > 0)
+        ):
             return False
         self.points, self.metric = points, taken
         self.step.extend(steps.tolist())
@@ -215,7 +217,7 @@ class _Growing:
         time = next((name for name in CLOCKS if record.get(name) not in ("", None)), None)
         seconds = math.nan if time is None else float(record[time])
         where = float(record[step])
-        if not abs(where) <= _FURTHEST:
+        if not abs(where) <= _FURTHEST_STEP:
             raise ValueError(step)
         return where, float(record[self.metric]), seconds
 
@@ -359,7 +361,7 @@ class TraceStore:
             )
         trace = replace(trace, direction=cast(Direction, known))
         finite = np.isfinite(trace.loss)
-        if len(trace) and abs(trace.step[-1]) > _FURTHEST:
+        if len(trace) and abs(trace.step[-1]) > _FURTHEST_STEP:
             return Progress(problem=f"{trace.name}: step {trace.step[-1]:g} is too far")
         if not finite.any():
             return Progress(problem=f"{trace.name}: the metric is not finite anywhere")
@@ -376,7 +378,7 @@ def _sane_pace(trace: Trace) -> float | None:
     """Give the pace by the log's clock, unless the clock is none."""
     with np.errstate(all="ignore"):
         found = pace(trace)
-    return found if found is not None and 1 / _FASTEST <= found <= _FASTEST else None
+    return found if found is not None and 1 / _FASTEST_PACE <= found <= _FASTEST_PACE else None
 
 
 def _thinned(trace: Trace, finite: np.ndarray) -> Trace:
