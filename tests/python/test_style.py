@@ -286,7 +286,8 @@ CPP_ONLY_BY_REASON = {
     ),
     "what a log says of its run; in Python its verbs, pilot and pruner ask": ("Ruling", "judge"),
     "an array; Python has NumPy": (
-        *("BasicRowsView", "EigenRows", "MutableRowsView", "Rows", "RowsView", "as_eigen", "as_rows"),
+        *("BasicRowsView", "EigenRows", "MutableRowsView", "Rows", "RowsView"),
+        *("as_eigen", "as_rows"),
     ),
     "an enum; Python has strings": (
         *("Combine", "Direction", "Family", "FitStatus", "ForecastStatus", "Forecasts"),
