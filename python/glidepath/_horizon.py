@@ -3,8 +3,9 @@
 
 1. The budget that was given.
 2. The step at which the log says that the run ends (`Trace.planned_steps`), unless it is there.
-3. The last step of the file, where only a part of the run was to be used.
-4. Ten times the steps seen, as for `glidepath.Watch`: a run is not called lost for want of a plan.
+3. The end of the schedule that was given, unless the run is there.
+4. The last step of the file, where only a part of the run was to be used, if that is later.
+5. Ten times the steps seen, as for `glidepath.Watch`: a run is not called lost for want of a plan.
 """
 
 from __future__ import annotations
@@ -62,14 +63,15 @@ def horizon(
     """Choose how far a run is forecast, and its schedule where the logged rates make it clear.
 
     `seen` has at least one point; `file_end` is the last step of the run in its file, where `seen`
-    is a part of it; budget and schedule are the user's. The budget that comes of it is after the
+    is a part of it; budget and schedule are the user's, the latter called `schedule_from` in the
+    answer, which is needed with it. The budget that comes of it is after the
     last step seen, unless the user gave one that is not.
     """
+    end, why = _end(seen, budget, file_end, schedule, schedule_from)
     if schedule is None:
         found = inferred(seen)
         if found is not None:
             schedule_from, schedule = f"{found[0]}, inferred from the logged rates", found[1]
-    end, why = _end(seen, budget, file_end)
     return Horizon(end, why, schedule, schedule_from)
 
 
@@ -133,13 +135,22 @@ def _rest_in_words(keys: Mapping[str, Any]) -> str:
     )
 
 
-def _end(seen: Trace, budget: float | None, file_end: float | None) -> tuple[float, str]:
+def _end(
+    seen: Trace,
+    budget: float | None,
+    file_end: float | None,
+    schedule: Schedule | None,
+    schedule_from: str | None,
+) -> tuple[float, str]:
     last = float(seen.step[-1])
     if budget is not None:
         return budget, "--budget"
     planned: float | None = seen.planned_steps
     if planned is not None and planned > last:
         return planned, "planned by the log"
+    known = last if file_end is None else max(last, file_end)
+    if schedule is not None and schedule.step[-1] > known:
+        return float(schedule.step[-1]), f"end of {schedule_from}"
     if file_end is not None and file_end > last:
         return file_end, "last step of the file"
     end = open_budget(float(seen.step[0]), last)

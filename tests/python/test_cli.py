@@ -600,8 +600,39 @@ def test_the_budget_without_a_plan_is_one_rule(
         assert row["at"] == 1200
         _, (row,) = run_json(capsys, verb, *line, *options, "--budget", 500)
         assert (row["budget"], row["budget_from"]) == (500, "--budget")
+        rate = "cosine:1e-3:1000"
+        _, (row,) = run_json(capsys, verb, *line, *options, "--lr", rate)
+        assert (row["budget"], row["budget_from"]) == (1000, f"end of --lr {rate}")
+        assert (row["at"], row["schedule_from"]) == (1000, f"--lr {rate}")
+        _, (row,) = run_json(capsys, verb, *line, *options, "--lr", "cosine:1e-3:100")
+        assert (row["budget"], row["budget_from"]) == (1200, "ten times the steps seen")
     _, (row,) = run_json(capsys, "forecast", *line, "--observed", 0.5)
     assert (row["budget"], row["budget_from"]) == (120, "last step of the file")
+    for steps, end in ((100, 120), (300, 300)):
+        some = *line, "--observed", 0.5, "--lr", f"linear:1e-3:{steps}"
+        _, (row,) = run_json(capsys, "forecast", *some)
+        assert row["budget"] == end
+
+
+def test_past_runs_and_rates_give_a_page_what_they_give_a_forecast(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    past = tmp_path / "past.csv"
+    rows = [f"{k},{t},{1 + k + 2 * t**-0.5}" for k in range(4) for t in range(1, 400)]
+    past.write_text("\n".join(["curve,step,value", *rows]))
+    line = curves, "--run", "good", "--target", 1.2, "--past", past, "--lr", "linear:1e-3:900"
+    _, (seen,) = run_json(capsys, "forecast", *line)
+    _, (shown,) = run_json(capsys, "report", *line, "-o", tmp_path / "page.html")
+    assert {key: shown[key] for key in seen if key != "forecast"} == {
+        key: value for key, value in seen.items() if key != "forecast"
+    }
+    assert shown["past_runs"] == 4
+    _, (watched,) = run_json(capsys, "watch", *line, "--once")
+    assert (watched["verdict"], watched["reason"]) == (shown["verdict"], shown["reason"])
+    code, _, err = run(capsys, "report", SUPERCOM, "--lr", "linear:1e-3:900")
+    assert code == 2
+    assert "is a workload" in err
 
 
 def test_verbs_agree_on_a_run_of_few_points(

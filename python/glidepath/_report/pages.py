@@ -222,6 +222,9 @@ def write_runs(
     target: float | None = None,
     reached_by: str | None = None,
     budget: float | None = None,
+    schedule: gp.Schedule | None = None,
+    schedule_from: str | None = None,
+    past: gp.PastRuns | None = None,
     hardware: gp.Metrics | None = None,
     title: str = "Training runs",
     progress: Callable[[int, int], None] | None = None,
@@ -233,7 +236,8 @@ def write_runs(
 
     Without a target, the value that every run should reach, only a run that diverged has a verdict;
     it is reached by the reading of `reach`. The budget, the last step allowed, is by default that
-    of `horizon`; a run that is beyond it has spent it, as for `glidepath watch`. IoError when the
+    of `horizon`, which is told the schedule, too; a run that is beyond it has spent it, as for
+    `glidepath watch`. `past` are runs that ended, without those of the page. IoError when the
     page cannot be written, ImportError when plotly is missing.
     """
     if hardware is not None and len(traces) != 1:
@@ -243,8 +247,10 @@ def write_runs(
     for done, trace in enumerate(traces):
         if progress is not None:
             progress(done, len(traces))
-        seen = look(trace, horizon(trace, budget=budget), target=target, reached_by=reached_by)
-        rows.append(seen.keys() | {"past_runs": 0} | _verdict(seen))
+        plan = horizon(trace, budget=budget, schedule=schedule, schedule_from=schedule_from)
+        seen = look(trace, plan, target=target, reached_by=reached_by, past=past)
+        known = 0 if past is None else len(past.runs)
+        rows.append(seen.keys() | {"past_runs": known} | _verdict(seen, past))
         if hardware is not None:
             rows[-1] |= _energy(hardware, trace, rows[-1]["at"])
         name = trace.name or f"run {len(fans) + 1}"
@@ -293,10 +299,17 @@ def write_runs(
     return rows
 
 
-def _verdict(seen: Look) -> dict[str, Any]:
+def _verdict(seen: Look, past: gp.PastRuns | None) -> dict[str, Any]:
     """Give the verdict on a run as keys of an answer, as `glidepath watch` does."""
     target = None if seen.reach is None else seen.reach.target
-    found = rule(seen.seen, seen.horizon, target=target, reached_by=seen.reached_by, law=seen.reach)
+    found = rule(
+        seen.seen,
+        seen.horizon,
+        target=target,
+        past=past,
+        reached_by=seen.reached_by,
+        law=seen.reach,
+    )
     verdict = found.decision.verdict
     return {"verdict": verdict, "reason": found.reason, "stop": found.stop}
 

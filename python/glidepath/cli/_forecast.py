@@ -62,9 +62,9 @@ def forecast(
 ) -> int:
     """Forecast each run of a file, and when (and whether) it reaches a target.
 
-    Without --budget a run is forecast to the step at which its log says that it ends, else with
-    --observed to its last step in the file, else to ten times the steps seen. The answer says
-    which.
+    Without --budget a run is forecast to the step at which its log says that it ends, else to the
+    end of --lr, else with --observed to its last step in the file, else to ten times the steps
+    seen. The answer says which.
     """
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")

@@ -17,7 +17,9 @@ from glidepath.cli._console import (
     Budget,
     Json,
     Log,
+    Lr,
     Metric,
+    Past,
     Pattern,
     ReachedBy,
     Run,
@@ -27,6 +29,8 @@ from glidepath.cli._console import (
     check_reached_by,
     chosen,
     emit,
+    learned,
+    planned_lr,
     progress,
     say,
 )
@@ -43,6 +47,8 @@ def report(
     target: Target = None,
     reached_by: ReachedBy = None,
     budget: Budget = None,
+    lr: Lr = None,
+    past: Past = None,
     metric: Metric = None,
     pattern: Pattern = None,
     hardware: Annotated[
@@ -60,16 +66,17 @@ def report(
 ) -> int:
     """Write one interactive page on the runs of a file: forecasts and verdicts.
 
-    Without --budget a run is forecast to the step at which its log says that it ends, else to ten
-    times the steps seen. A run that is past its --budget has spent it, as for `watch`. For a
-    workload folder, with tiers.csv and jobs.csv, the page is that of `simulate --compare`.
+    Without --budget a run is forecast to the step at which its log says that it ends, else to the
+    end of --lr, else to ten times the steps seen. A run that is past its --budget has spent it, as
+    for `watch`. For a workload folder, with tiers.csv and jobs.csv, the page is that of
+    `simulate --compare`.
     """
     from glidepath import _report
 
     check_budget(budget)
-    check_output("--out", output, file, hardware)
+    check_output("--out", output, file, hardware, past)
     if (Path(file) / "tiers.csv").is_file():
-        others = target, reached_by, budget, run, metric, pattern, hardware, step_seconds
+        others = target, reached_by, budget, lr, past, run, metric, pattern, hardware, step_seconds
         if others != (None,) * len(others):
             raise gp.InputError(f"{file} is a workload: its jobs have targets and budgets")
         return simulate(context, Path(file), compare=True, report=output, as_json=as_json)
@@ -77,7 +84,9 @@ def report(
     if step_seconds is not None and (hardware is None or not 0 < step_seconds < math.inf):
         why = "is for --hardware" if hardware is None else "is not a positive number"
         raise gp.InputError(f"--step-seconds {step_seconds:g} {why}")
+    plan = planned_lr(lr)
     traces = chosen(file, run, metric, pattern)
+    runs = learned(past, metric, traces, quiet=as_json)
     gpus = None
     if hardware is not None:
         gpus = gp.read_metrics(hardware).busy()
@@ -89,6 +98,9 @@ def report(
             target=target,
             reached_by=reached_by,
             budget=budget,
+            schedule=plan,
+            schedule_from=None if plan is None else f"--lr {lr}",
+            past=runs,
             hardware=gpus,
             title=Path(file).name,
             progress=update,

@@ -97,8 +97,8 @@ def watch(
 
     The command waits for a log that does not exist yet. In a terminal the view is kept up to date
     until Ctrl-C; elsewhere each change is a line, with --json one JSON document a line. Without
-    --budget a run may go on to the step at which its log says that it ends, else to ten times the
-    steps seen. The answer says which.
+    --budget a run may go on to the step at which its log says that it ends, else to the end of
+    --lr, else to ten times the steps seen. The answer says which.
     """
     check_budget(budget)
     check_reached_by(reached_by, target)
