@@ -95,6 +95,20 @@ def test_which_way_is_better_is_a_word_or_what_the_name_says(tmp_path: Path) -> 
     assert refused.stderr == "urgency: --direction up is neither min nor max\n"
 
 
+def test_what_a_job_says_in_its_comment_is_said_by_options(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    rows = (f"{name},{i},{2 * i**-0.5:.6g}\n" for name in "ab" for i in range(1, 200))
+    log.write_text("curve,step,value\n" + "".join(rows))
+    said = urgency_of(log)
+    assert (said.returncode, said.stdout) == (1, "")
+    assert said.stderr == (
+        f"urgency: {log} holds 2 curves, expected one; name it by --metric, where its metric has a"
+        " name of its own\n"
+    )
+    log.write_text("step,score\n" + "".join(f"{i},{i}\n" for i in range(1, 200)))
+    assert urgency_of(log).stderr.endswith("give --direction min or --direction max\n")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -347,7 +347,8 @@ class TraceStore:
                 raise IoError(str(error).replace(str(where), str(path))) from None
         if len(traces) != 1:
             return Progress(
-                problem=f"{path} holds {len(traces)} curves; name one by metric= in the comment"
+                problem=f"{path} holds {len(traces)} curves, expected one; name it by"
+                " metric= in the comment, where its metric has a name of its own"
             )
         return self._of(traces[0], direction, max(status.st_mtime for _, status in files))
 

@@ -85,7 +85,10 @@ def main(
     forecast = forecast_job(progress, request, PilotOptions())
     word = urgency(forecast, steps_per_s)
     if word is None:
-        sys.stderr.write(f"urgency: {forecast.problem or 'too little is known'}\n")
+        # A job says in its comment what is said by options here.
+        problem = forecast.problem.replace("metric= in the comment", "--metric")
+        problem = problem.replace("direction=", "--direction ")
+        sys.stderr.write(f"urgency: {problem or 'too little is known'}\n")
         raise typer.Exit(1)
     sys.stdout.write(word + "\n")
 
