@@ -33,6 +33,13 @@ _COLUMNS = (
 )
 
 
+def _texts(key: str, column: Column) -> list[str]:
+    for row, value in enumerate(column):
+        if value is None or value != value:
+            raise InputError(f"workload: {key} of row {row} of jobs is {value}, expected a text")
+    return list(map(str, column))
+
+
 class Workload(Shown):
     """Tiers of GPUs and the jobs that come to them.
 
@@ -79,13 +86,17 @@ class Workload(Shown):
         if unknown:
             known = ", ".join(_COLUMNS)
             raise InputError(f"workload: no column '{unknown[0]}' of jobs, known: {known}")
+        if "target_loss" in jobs and "truth" not in jobs:
+            raise InputError(
+                "workload: jobs have target_loss and no truth, a target is that of a curve"
+            )
         count = np.size(jobs.get("job", ()))
         columns: dict[str, ArrayLike] = {}
         for key, values in jobs.items():
             column = np.asanyarray(values)  # masked values are refused below
             if not column.ndim:
                 column = np.full(count, column)
-            columns[key] = list(map(str, column)) if key in _NAMES else column
+            columns[key] = _texts(key, column) if key in _NAMES else column
         speeds = [pair if isinstance(pair, PairSpeeds) else PairSpeeds(*pair) for pair in pairs]
         self._record = _core.make_workload(list(tiers), columns, list(curves), speeds, name)
 

@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import glidepath as gp
@@ -249,3 +250,18 @@ def test_a_pair_that_is_together_may_stay_whatever_memory_it_needs(sharing: str)
         "jobs 1 and 2 need 60 GB together, the card has 40",
         "jobs 2 and 1 need 60 GB together, the card has 40",
     ]
+
+
+@pytest.mark.parametrize("value", [None, math.nan])
+@pytest.mark.parametrize("column", ["user", "job_class"])
+def test_a_name_that_is_missing_is_no_name(column: str, value: float | None) -> None:
+    with pytest.raises(
+        gp.InputError, match=f"^workload: {column} of row 1 of jobs is {value}, expected a text$"
+    ):
+        workload([1, 1], **{column: np.array(["a", value], dtype=object)})
+    assert workload([1, 1], **{column: ["a", ""]}).jobs[column].tolist() == ["a", ""]
+
+
+def test_a_target_without_a_curve_is_refused() -> None:
+    with pytest.raises(gp.InputError, match=r"^workload: jobs have target_loss and no truth, "):
+        workload([1, 1], target_loss=[0.3, 0.2])
