@@ -3,7 +3,6 @@
 
 #include "glidepath/error.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
-#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>

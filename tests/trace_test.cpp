@@ -3,11 +3,8 @@
 
 #include "glidepath/error.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "common/rng.hpp"
 #include "temporary_files.hpp"

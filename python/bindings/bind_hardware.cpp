@@ -3,9 +3,7 @@
 #include "glidepath/hardware.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <string>
 

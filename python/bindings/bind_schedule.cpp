@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/trace.hpp"
 
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "forecast_records.hpp"
 

@@ -2,9 +2,7 @@
 #include "glidepath/trace.hpp"
 
 #include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <pybind11/stl/filesystem.h>
 

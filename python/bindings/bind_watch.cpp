@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/watch.hpp"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>

@@ -5,7 +5,6 @@
 
 #include "glidepath/plan.hpp"
 
-#include <cstdint>
 #include <memory>
 #include <sstream>
 #include <string>

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "common/statistics.hpp"

@@ -10,7 +10,6 @@
 // Gadepalli, Tiwari, SoCC 2022); bench/accuracy/slices.py prints the errors for models left out.
 #include "glidepath/parts.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>

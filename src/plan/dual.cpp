@@ -6,7 +6,6 @@
 // minimised by a small simplex method, D is evaluated at its minimiser, the cut is added. Every
 // evaluation is a bound, so stopping early costs tightness and nothing else.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "common/interrupt.hpp"

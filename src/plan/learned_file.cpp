@@ -2,7 +2,6 @@
 // Values of the objective `learned` as a file: a line with the version, a line with their number,
 // the values, and the CRC-32 of all that is before it.
 #include <charconv>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "common/require.hpp"
 #include "plan/power.hpp"

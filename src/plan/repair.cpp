@@ -6,7 +6,6 @@
 //
 // so a good repair gives up little loss and leaves little of a priced row free.
 #include <algorithm>
-#include <cmath>
 
 #include "common/interrupt.hpp"
 #include "plan/round.hpp"

@@ -8,7 +8,6 @@
 #include <queue>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "common/rng.hpp"

@@ -11,10 +11,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "common/numbers.hpp"

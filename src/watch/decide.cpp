@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <string>
 #include <vector>
 
