@@ -162,7 +162,7 @@ TEST(CTest, ARoundOnAllCoresIsThatOfOneThreadAndFewerThanNoneAreRefused) {
   }
   options.threads = -3;
   EXPECT_EQ(glidepath_solve_round(&round, &options, &plan), GLIDEPATH_INPUT_ERROR);
-  EXPECT_EQ(std::string(glidepath_last_error()), "threads is -3, must not be negative");
+  EXPECT_EQ(std::string(glidepath_last_error()), "threads is -3, expected 0 or more");
 }
 
 TEST(CTest, AFailureLeavesNoHandleAndASentence) {

@@ -52,7 +52,7 @@ TEST(ParallelTest, ThreadsBelowNoneAndUnknownInstructionSetsAreRefused) {
   const auto refused = [](const Execution& execution) {
     return refusal([&] { for_each_block(1, 1, execution, [](std::ptrdiff_t, std::ptrdiff_t) {}); });
   };
-  EXPECT_EQ(refused({.threads = -3}), "threads is -3, must not be negative");
+  EXPECT_EQ(refused({.threads = -3}), "threads is -3, expected 0 or more");
   EXPECT_EQ(refused({.isa = static_cast<Isa>(9)}),
             "isa is value 9, expected one of best, baseline");
   EXPECT_EQ(refused({}), "");

@@ -140,6 +140,10 @@ TEST(FitTest, RefusesABrokenTrace) {
               (void)glidepath::fit({step, y, {}, lr});
             }),
             "trace: 3 steps but 2 learning rates");
+  EXPECT_EQ(refusal([&] {
+              (void)glidepath::fit({step, y}, {.starts = 0});
+            }),
+            "fit: starts is 0, expected at least 1");
 }
 
 TEST(FitTest, LeavesOutStepsThatAPowerCannotSee) {

@@ -56,7 +56,7 @@ inline std::vector<Trace> traces_of(const AnyTraces& runs) {
 
 inline Execution execution_of(int threads) {
   if (threads < 0) {
-    throw InputError("threads is " + std::to_string(threads) + ", must not be negative");
+    throw InputError("threads is " + std::to_string(threads) + ", expected 0 or more");
   }
   return {.threads = threads};
 }

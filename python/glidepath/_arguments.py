@@ -99,7 +99,7 @@ def check_fields(value: Any) -> None:
 def check_threads(threads: int) -> None:
     """Refuse a number of threads below 0, which stands for all cores."""
     if threads < 0:
-        raise InputError(f"threads is {threads}, must not be negative")
+        raise InputError(f"threads is {threads}, expected 0 or more")
 
 
 def refuse_twice(what: str, values: Iterable[Any]) -> None:

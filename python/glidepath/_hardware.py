@@ -413,7 +413,9 @@ class Metrics(Result):
             raise InputError("profile: began_s is for a trace")
         assert step_seconds is not None
         if not 0 < step_seconds < math.inf:
-            raise InputError(f"profile: a step takes {step_seconds:g} s")
+            raise InputError(
+                f"profile: step_seconds is {step_seconds:g}, expected above 0 and finite"
+            )
         found: dict[str, float] = {"step_seconds": step_seconds}
         if seen.duration_s > 0 and ("power_w" in self or "energy_counter_j" in self):
             watts = seen.energy_j() / seen.duration_s

@@ -173,7 +173,7 @@ thread_local bool inside = false;
 
 void check(const Execution& execution) {
   if (execution.threads < 0) {
-    refuse("threads is ", execution.threads, ", must not be negative");
+    refuse("threads is ", execution.threads, ", expected 0 or more");
   }
   refuse_unnamed(kIsas, execution.isa, "isa");
 }

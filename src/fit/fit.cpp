@@ -59,7 +59,7 @@ void validate(const FitOptions& options) {
   }
   if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
   if (options.starts.value_or(1) < 1) {
-    detail::refuse("fit: starts ", *options.starts, " must be at least 1");
+    detail::refuse("fit: starts is ", *options.starts, ", expected at least 1");
   }
   if (options.robust != Robust::none) detail::require_ceres("fit: a robust loss");
   if (closed_form(options) && options.starts) {

@@ -132,10 +132,12 @@ double value(const double* p, const Terms& terms) {
 }
 
 /// The largest learning rate. Throws InputError on one that cannot be.
-double largest_of(std::span<const double> lr) {
+double largest_of(const char* function, std::span<const double> lr) {
   double largest = 0;
   for (const double rate : lr) {
-    if (rate < 0 || std::isinf(rate)) refuse("schedule law: a learning rate is ", rate);
+    if (rate < 0 || std::isinf(rate)) {
+      refuse(function, ": a learning rate is ", rate, ", expected 0 or more and finite");
+    }
     if (std::isfinite(rate)) largest = std::max(largest, rate);
   }
   return largest;
@@ -168,12 +170,17 @@ struct Runs {
  private:
   void measure(const Trace& trace) {
     if (trace.lr.size() != trace.step.size()) {
-      refuse("schedule law: trace '", trace.name, "' has ", trace.step.size(), " steps but ",
+      refuse("fit_schedule_law: trace '", trace.name, "' has ", trace.step.size(), " steps but ",
              trace.lr.size(), " learning rates");
     }
-    if (!(trace.step[0] >= 0)) refuse("schedule law: a step is ", trace.step[0]);
-    const double largest = largest_of(trace.lr);
-    if (!(largest > 0)) refuse("schedule law: trace '", trace.name, "' has no learning rate");
+    if (!(trace.step[0] >= 0)) {
+      refuse("fit_schedule_law: trace '", trace.name, "' begins at step ", trace.step[0],
+             ", expected 0 or more");
+    }
+    const double largest = largest_of("fit_schedule_law", trace.lr);
+    if (!(largest > 0)) {
+      refuse("fit_schedule_law: trace '", trace.name, "' has no learning rate above 0");
+    }
     largest_eta = std::max(largest_eta, largest);
     for (const double y : trace.loss) {
       finite = finite && std::isfinite(y);
@@ -312,11 +319,13 @@ std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step
                             std::span<const double> lr) {
   detail::refuse_unnamed(kKindNames, law.kind, "schedule law: kind");
   if (step.size() != lr.size()) {
-    refuse("schedule law: ", step.size(), " steps but ", lr.size(), " learning rates");
+    refuse("ScheduleLaw.predict: ", step.size(), " steps but ", lr.size(), " learning rates");
   }
   if (step.empty()) return {};
   validate(TraceView{step, step, {}});
-  if (!(largest_of(lr) > 0)) refuse("schedule law: no learning rate is positive");
+  if (!(largest_of("ScheduleLaw.predict", lr) > 0)) {
+    refuse("ScheduleLaw.predict: no learning rate is above 0");
+  }
   const ScheduledRun run = scheduled_run(step, lr, 1.0);
   // the same law with η and S in their own units
   const bool annealing = law.kind == ScheduleLawKind::annealing;

@@ -67,10 +67,12 @@ void check(std::span<const StepTime> measured) {
                      " nodes");
     }
     if (!positive(m.seconds) || m.seconds < std::numeric_limits<double>::min()) {
-      detail::refuse("fit_scaling: measurement ", i, " took ", m.seconds, " s");
+      detail::refuse("fit_scaling: measurement ", i, " took ", m.seconds,
+                     " s, expected above 0 and finite");
     }
     if (!positive(m.batch_per_gpu)) {
-      detail::refuse("fit_scaling: measurement ", i, " has batch ", m.batch_per_gpu);
+      detail::refuse("fit_scaling: measurement ", i, " has a batch of ", m.batch_per_gpu,
+                     ", expected above 0 and finite");
     }
   }
 }

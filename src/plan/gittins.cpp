@@ -70,7 +70,9 @@ double gittins_index(std::span<const double> samples) {
   if (samples.empty()) detail::refuse("gittins_index: no samples");
   if (sorted_from_zero(samples)) return index_of_sorted(samples);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (!(samples[i] >= 0)) detail::refuse("gittins_index: sample ", i, " is ", samples[i]);
+    if (!(samples[i] >= 0)) {
+      detail::refuse("gittins_index: sample ", i, " is ", samples[i], ", expected 0 or more");
+    }
   }
   std::vector<double> copy(samples.begin(), samples.end());
   std::sort(copy.begin(), copy.end());

@@ -128,12 +128,12 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   }
   // Such as the -1 of frameworks, where it means no limit: not that the budget is spent.
   if (options_.budget && *options_.budget <= 0) {
-    detail::refuse("watch: budget ", *options_.budget, " is not above 0");
+    detail::refuse("watch: budget is ", *options_.budget, ", expected above 0");
   }
   detail::refuse_unknown(options_.direction, "watch: direction");
   detail::refuse_unknown(options_.reached_by, "watch: reached_by");
   if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
-    detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
+    detail::refuse("watch: alpha is ", options_.alpha, ", expected between 0 and 0.5");
   }
   if (options_.schedule) options_.schedule->validate();
   detail::refuse_other_direction(options_.past.get(), options_.direction);

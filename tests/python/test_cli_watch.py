@@ -234,7 +234,10 @@ def test_a_log_that_one_look_misses_is_not_gone(
     ("arguments", "message"),
     [
         (("nowhere.csv", "--once"), "nowhere.csv: "),
-        (("nowhere.csv", "--target", "1", "--alpha", "0.7"), "alpha 0.7 is not between 0 and 0.5"),
+        (
+            ("nowhere.csv", "--target", "1", "--alpha", "0.7"),
+            "alpha is 0.7, expected between 0 and 0.5",
+        ),
         (("nowhere.csv", "--every-s", "0"), "'--every-s'"),
         (("nowhere.csv", "--target", "1", "--budget", "-1"), "--budget -1 is no step"),
         (("nowhere.csv", "--budget", "0"), "--budget 0 is no step"),

@@ -247,11 +247,19 @@ def test_a_schedule_law_recovers_itself_and_predicts_an_unseen_schedule(law: str
 
 
 def test_a_schedule_law_needs_learning_rates() -> None:
-    with pytest.raises(gp.InputError, match="learning rates"):
+    with pytest.raises(gp.InputError, match=r"^fit_schedule_law: trace .* learning rates"):
         gp.fit_schedule_law([sample("pow3")])
     step, lr = schedules()["cosine"]
     with pytest.raises(gp.InputError, match="expected annealing or multi_power"):
         gp.fit_schedule_law([gp.Trace(step, lr, lr=lr)], kind="cosine")
+    with pytest.raises(gp.InputError, match=r"^fit_schedule_law: trace '0' has no .* above 0"):
+        gp.fit_schedule_law([gp.Trace(step, lr, lr=0 * lr)])
+    params = {"floor": 2.5, "scale": 0.6, "rate": 0.45, "drop": 1.1, "memory": 400.0, "warmup": 0.0}
+    law = gp.ScheduleLaw("annealing", "converged", params, 0.0, 0.0, 0)
+    with pytest.raises(gp.InputError, match=r"^ScheduleLaw.predict: no learning rate is above 0"):
+        law.predict(step, 0 * lr)
+    with pytest.raises(gp.InputError, match=r"^ScheduleLaw.predict: a learning .* expected 0 or"):
+        law.predict(step, -lr)
 
 
 SIZES = ("25M", "100M", "400M")

@@ -131,8 +131,10 @@ def test_scaling_is_fitted_and_predicts_between_its_measurements() -> None:
     assert scaling.step_seconds(4, batch_per_gpu=16.0) == pytest.approx(seconds[2], rel=0.03)
     assert scaling.terms["compute"] > 0
     assert pickle.loads(pickle.dumps(scaling)).step_seconds(8) == scaling.step_seconds(8)
-    with pytest.raises(gp.InputError, match="measurement 0 took 0 s"):
+    with pytest.raises(gp.InputError, match="measurement 0 took 0 s, expected above 0"):
         gp.fit_scaling([1], [0.0])
+    with pytest.raises(gp.InputError, match="measurement 1 has a batch of 0, expected above 0"):
+        gp.fit_scaling([1, 2], [1.0, 2.0], batch_per_gpu=[1.0, 0.0])
 
 
 def test_the_terms_of_a_scaling_are_the_best_that_are_not_negative() -> None:

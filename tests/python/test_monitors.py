@@ -315,6 +315,8 @@ def test_a_profile_joins_the_steps_of_a_run_with_what_its_gpus_did() -> None:
         metrics.profile(trace=run, began_s=90.0)
     with pytest.raises(gp.InputError, match="either trace= or step_seconds="):
         metrics.profile()
+    with pytest.raises(gp.InputError, match=r"^profile: step_seconds is 0, expected above 0"):
+        metrics.profile(step_seconds=0.0)
     with pytest.raises(gp.InputError, match="two points with wall_seconds"):
         metrics.profile(trace=gp.Trace([1, 2], [3, 2]))
 

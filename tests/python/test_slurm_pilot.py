@@ -340,7 +340,7 @@ def test_one_bad_job_does_not_spoil_the_command_of_the_others(world: World) -> N
         ({"order": "best"}, "order 'best' is neither 'defer' nor 'nice'"),
         ({"round_s": 0.0}, "round_s is 0, must be above 0 and finite"),
         ({"round_s": math.inf}, "round_s is inf, must be above 0 and finite"),
-        ({"alpha": 0.5}, "watch: alpha 0.5 is not between 0 and 0.5"),
+        ({"alpha": 0.5}, "watch: alpha is 0.5, expected between 0 and 0.5"),
         ({"grace_s": -1.0}, "grace_s is -1, must be finite and not negative"),
         ({"restart_s": -5.0}, "restart_s is -5, must be finite and not negative"),
         ({"restart_s": math.nan}, "restart_s is nan, must be finite and not negative"),

@@ -490,15 +490,15 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "threads of starts": (
         lambda: gp.start_times(QUEUE, threads=-2),
-        "threads is -2, must not be negative",
+        "threads is -2, expected 0 or more",
     ),
     "threads of a round": (
         lambda: gp.solve_round(0, 0, 1, 3.0, 2, threads=-1),
-        "threads is -1, must not be negative",
+        "threads is -1, expected 0 or more",
     ),
     "threads of policies": (
         lambda: gp.compare(workload(), ["fifo"], threads=-1),
-        "threads is -1, must not be negative",
+        "threads is -1, expected 0 or more",
     ),
     "falling levels": (
         lambda: gp.start_times(QUEUE, levels=[0.9, 0.1]),
@@ -579,7 +579,7 @@ def test_no_traces_are_no_excuse_for_bad_options() -> None:
         lambda: gp.reach_batch([], 2.0, reached_by="x"),
         "reached_by 'x' is neither curve nor point",
     )
-    refused(lambda: gp.reach_batch([], 2.0, threads=-5), "threads is -5, must not be negative")
+    refused(lambda: gp.reach_batch([], 2.0, threads=-5), "threads is -5, expected 0 or more")
 
 
 def test_a_state_of_a_watch_without_target_is_restored() -> None:
