@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fit_samples.hpp"
+
 namespace glidepath {
 namespace {
 
@@ -35,17 +37,6 @@ long double truth(const Curve& curve, long double t) {
   }
   return 0;
 }
-
-const std::vector<Curve> kExamples{
-    {Family::pow2, {3.0, 0.3}},
-    {Family::pow3, {1.5, 3.0, 0.4}},
-    {Family::pow4, {1.5, 3.0, 0.4, 5.0}},
-    {Family::exp3, {1.5, 3.0, 0.01}},
-    {Family::weibull4, {1.5, 3.0, 0.02, 0.7}},
-    {Family::mmf4, {1.5, 3.0, 40.0, 1.2}},
-    {Family::log2, {5.0, 0.3}},
-    {Family::powexp, {1.5, 3.0, 0.2, 0.001}},
-};
 
 TEST(CurveTest, EvaluatesTheFormulaOfEveryFamily) {
   for (const Curve& curve : kExamples) {

@@ -42,7 +42,7 @@ Policy grows_at(double from_s) {
   };
 }
 
-TEST(Elastic, AnotherGangIsASuspensionAndAStart) {
+TEST(ElasticTest, AnotherGangIsASuspensionAndAStart) {
   // 10 s on one GPU make 10 steps; then 7 s without progress, and 90 steps at 3 a second.
   SimulationOptions options{.restart_s = 7, .round_s = 10};
   const Simulation run = simulate(one_elastic_job(), grows_at(10), options);
@@ -54,7 +54,7 @@ TEST(Elastic, AnotherGangIsASuspensionAndAStart) {
   EXPECT_EQ(run.spans[1], (JobSpan{1, 0, 4, 10, 47}));
 }
 
-TEST(Elastic, ARestartOfItsOwnGoesBeforeThatOfTheSimulation) {
+TEST(ElasticTest, ARestartOfItsOwnGoesBeforeThatOfTheSimulation) {
   Workload workload = one_elastic_job();
   SimulationOptions options{.restart_s = 7, .round_s = 10};
   workload.jobs.front().restart_s = 2.5;
@@ -63,7 +63,7 @@ TEST(Elastic, ARestartOfItsOwnGoesBeforeThatOfTheSimulation) {
   EXPECT_DOUBLE_EQ(simulate(workload, grows_at(10), options).mean_jct_s, 10 + 30);
 }
 
-TEST(Elastic, ARestartOfItsOwnIsPaidUnderPoliciesWithQueuesToo) {
+TEST(ElasticTest, ARestartOfItsOwnIsPaidUnderPoliciesWithQueuesToo) {
   // Under srtf the second job takes the GPU at 10 s; the first one needs 30 s to come back.
   Workload workload = on_gpus(1, {{0, 100}, {10, 20}});
   workload.jobs[0].restart_s = 30;
@@ -75,7 +75,7 @@ TEST(Elastic, ARestartOfItsOwnIsPaidUnderPoliciesWithQueuesToo) {
   EXPECT_EQ(simulate(workload, "srtf").preemptions, 1);
 }
 
-TEST(Elastic, APlanWithAGangThatTheJobDoesNotHaveIsRefused) {
+TEST(ElasticTest, APlanWithAGangThatTheJobDoesNotHaveIsRefused) {
   const auto plan_of = [](int tier, int gpus) {
     return [=](const Snapshot& seen) {
       Plan plan;
@@ -93,7 +93,7 @@ TEST(Elastic, APlanWithAGangThatTheJobDoesNotHaveIsRefused) {
             "simulate: the policy puts job 1 on tier 'b', where it cannot run");
 }
 
-TEST(Elastic, AGangThatMakesNoSenseIsRefused) {
+TEST(ElasticTest, AGangThatMakesNoSenseIsRefused) {
   const auto with = [](const std::vector<Gang>& gangs, double restart_s = -1) {
     Workload workload = one_elastic_job();
     workload.jobs.front().gangs = gangs;
@@ -176,7 +176,7 @@ Policy at_random(std::uint64_t seed) {
   };
 }
 
-TEST(Elastic, WhateverThePolicyGpusAreNotOversubscribedAndWorkIsConserved) {
+TEST(ElasticTest, WhateverThePolicyGpusAreNotOversubscribedAndWorkIsConserved) {
   int other_gangs = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     const Workload workload = random_elastic(seed);
@@ -202,7 +202,7 @@ TEST(Elastic, WhateverThePolicyGpusAreNotOversubscribedAndWorkIsConserved) {
   EXPECT_GT(other_gangs, 1000);
 }
 
-TEST(Elastic, FailuresLeaveTheWorkOfTheLastCheckpoint) {
+TEST(ElasticTest, FailuresLeaveTheWorkOfTheLastCheckpoint) {
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     const Workload workload = random_elastic(seed);
     SimulationOptions options{.seed = seed, .restart_s = 12, .round_s = 45};
@@ -216,7 +216,7 @@ TEST(Elastic, FailuresLeaveTheWorkOfTheLastCheckpoint) {
   }
 }
 
-TEST(Elastic, PoliciesThatChooseNoGangKeepTheOneAskedFor) {
+TEST(ElasticTest, PoliciesThatChooseNoGangKeepTheOneAskedFor) {
   const Workload workload = random_elastic(3);
   Workload rigid = workload;
   for (WorkloadJob& job : rigid.jobs) job.gangs.clear();
@@ -291,7 +291,7 @@ Moment random_moment(std::uint64_t seed) {
   return out;
 }
 
-TEST(Elastic, ThePlannerFindsTheBestOfAllChoicesAmongGangs) {
+TEST(ElasticTest, ThePlannerFindsTheBestOfAllChoicesAmongGangs) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Moment moment = random_moment(seed);
     moment.running.clear();  // so that a second is worth rate / steps left, without restarts
@@ -353,7 +353,7 @@ int expect_program_solved(std::string_view policy, std::uint64_t seed, double ga
   return moved;
 }
 
-TEST(Elastic, SiaFindsTheBestOfAllChoicesOfItsProgram) {
+TEST(ElasticTest, SiaFindsTheBestOfAllChoicesOfItsProgram) {
   int moved = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     moved += expect_program_solved("sia", seed, 1e-4, 1, 2,
@@ -362,7 +362,7 @@ TEST(Elastic, SiaFindsTheBestOfAllChoicesOfItsProgram) {
   EXPECT_GT(moved, 100);
 }
 
-TEST(Elastic, GoodputFindsTheLargestSumOfLogarithms) {
+TEST(ElasticTest, GoodputFindsTheLargestSumOfLogarithms) {
   int moved = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     moved += expect_program_solved("goodput", seed, PlanOptions{}.gap, 4, 4,
@@ -371,7 +371,7 @@ TEST(Elastic, GoodputFindsTheLargestSumOfLogarithms) {
   EXPECT_GT(moved, 100);
 }
 
-TEST(Elastic, SiaGrowsAGangToTwiceTheLargestSoFarAndOnlyInRounds) {
+TEST(ElasticTest, SiaGrowsAGangToTwiceTheLargestSoFarAndOnlyInRounds) {
   Workload workload = one_elastic_job();
   workload.tiers = {{.name = "a", .nodes = 8}};
   workload.jobs.front().budget_steps = 1e5;
@@ -406,7 +406,7 @@ double pollux_cost(const Moment& moment, const Job& job, const Option& option) {
   return 1 / (factor * mean_rate(option.gpus) / share + 1e-3);
 }
 
-TEST(Elastic, PolluxMostlyFindsTheFittestOfAllChoicesAndElseOneNearIt) {
+TEST(ElasticTest, PolluxMostlyFindsTheFittestOfAllChoicesAndElseOneNearIt) {
   const detail::PolicyTraits& traits = detail::policy_named("pollux");
   const SimulationOptions how;
   const detail::PairTable alone;
@@ -445,7 +445,7 @@ TEST(Elastic, PolluxMostlyFindsTheFittestOfAllChoicesAndElseOneNearIt) {
   EXPECT_LE(missed, 6);
 }
 
-TEST(Elastic, AloneAJobGrowsUnderPolluxToItsBestGangAndNoFurther) {
+TEST(ElasticTest, AloneAJobGrowsUnderPolluxToItsBestGangAndNoFurther) {
   Workload workload = one_elastic_job();
   workload.tiers = {{.name = "a", .nodes = 2, .gpus_per_node = 8}};
   workload.jobs.front().budget_steps = 1e5;
@@ -457,7 +457,7 @@ TEST(Elastic, AloneAJobGrowsUnderPolluxToItsBestGangAndNoFurther) {
   EXPECT_EQ(starts, expected);
 }
 
-TEST(Elastic, UnderPolluxAGangOfSeveralNodesSharesNoneWithAnotherSuchGang) {
+TEST(ElasticTest, UnderPolluxAGangOfSeveralNodesSharesNoneWithAnotherSuchGang) {
   // Three jobs of six GPUs on four nodes of four: two of them would share a node.
   Workload workload;
   workload.tiers = {{.name = "a", .nodes = 4, .gpus_per_node = 4}};
@@ -475,7 +475,7 @@ TEST(Elastic, UnderPolluxAGangOfSeveralNodesSharesNoneWithAnotherSuchGang) {
   EXPECT_EQ(std::ranges::count(simulate(workload, "pollux").jobs.start_s, 0), 4);
 }
 
-TEST(Elastic, TheLowerBoundHoldsForSchedulesAtRandom) {
+TEST(ElasticTest, TheLowerBoundHoldsForSchedulesAtRandom) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Workload workload = random_elastic(seed, 2);
     for (WorkloadJob& job : workload.jobs) job.submit_s = job.restart_s = 0;

@@ -61,7 +61,7 @@ double error_of(const EndLaw& law, const Trace& whole) {
   return std::abs(std::log(law.quantile(0.5) / whole.step.back()));
 }
 
-TEST(EndedRuns, IdenticalPastRunsGiveANarrowLawAtTheirEnd) {
+TEST(EndedRunsTest, IdenticalPastRunsGiveANarrowLawAtTheirEnd) {
   const Trace whole = run_of(10);
   const EndLaw law = law_at(seen_of(whole, 0.4), std::vector<Trace>(8, whole));
   EXPECT_EQ(law.runs, 8);
@@ -71,7 +71,7 @@ TEST(EndedRuns, IdenticalPastRunsGiveANarrowLawAtTheirEnd) {
   EXPECT_EQ(law.arrives, 1);
 }
 
-TEST(EndedRuns, ALawIsADistributionOverTheStepsAfterNow) {
+TEST(EndedRunsTest, ALawIsADistributionOverTheStepsAfterNow) {
   const Trace whole = run_of(11, 0.3, 1e5, 0.005, 5);
   const Trace live = seen_of(whole, 0.5);
   const EndLaw law = law_at(live, alike_runs(6));
@@ -86,13 +86,13 @@ TEST(EndedRuns, ALawIsADistributionOverTheStepsAfterNow) {
   for (const double p : {0.1, 0.5, 0.9}) EXPECT_NEAR(law.cdf(law.quantile(p)), p, 1e-9);
 }
 
-TEST(EndedRuns, ASlowRunEndsLaterThanItsPastRuns) {
+TEST(EndedRunsTest, ASlowRunEndsLaterThanItsPastRuns) {
   const Trace slow = run_of(20), fast = run_of(6);
   EXPECT_LT(error_of(law_at(seen_of(slow, 0.5), alike_runs(10)), slow), 0.2);
   EXPECT_LT(error_of(law_at(seen_of(fast, 0.5), alike_runs(10)), fast), 0.2);
 }
 
-TEST(EndedRuns, StepsInAnotherUnitDoNoHarm) {
+TEST(EndedRunsTest, StepsInAnotherUnitDoNoHarm) {
   const Trace whole = run_of(11);
   std::vector<Trace> past = alike_runs(8);
   for (std::size_t i = 0; i < past.size(); i += 2) {
@@ -101,7 +101,7 @@ TEST(EndedRuns, StepsInAnotherUnitDoNoHarm) {
   EXPECT_LT(error_of(law_at(seen_of(whole, 0.5), past), whole), 0.1);
 }
 
-TEST(EndedRuns, OneOddRunDoesNoHarm) {
+TEST(EndedRunsTest, OneOddRunDoesNoHarm) {
   const Trace whole = run_of(11, 0.3, 1e5, 0.005, 5);
   std::vector<Trace> past = alike_runs(9);
   const Trace live = seen_of(whole, 0.5);
@@ -116,7 +116,7 @@ TEST(EndedRuns, OneOddRunDoesNoHarm) {
   EXPECT_LT(error_of(with, whole), 0.1);
 }
 
-TEST(EndedRuns, UnlikeRunsGetLittleWeight) {
+TEST(EndedRunsTest, UnlikeRunsGetLittleWeight) {
   const Trace live = seen_of(run_of(10, 0.3), 0.5);
   std::vector<Trace> past;
   for (int i = 0; i < 12; ++i) {
@@ -135,7 +135,7 @@ TEST(EndedRuns, UnlikeRunsGetLittleWeight) {
   EXPECT_GT(law_at(seen_of(past[0], 0.85), past).weight(0.5), 0.9);
 }
 
-TEST(EndedRuns, RunsThatNeverStoodWhereTheLiveOneStandsTeachNothing) {
+TEST(EndedRunsTest, RunsThatNeverStoodWhereTheLiveOneStandsTeachNothing) {
   const Trace live = seen_of(run_of(10), 0.5);
   for (const double level : {5.0, 0.1}) {
     Trace other = run_of(10);
@@ -145,14 +145,14 @@ TEST(EndedRuns, RunsThatNeverStoodWhereTheLiveOneStandsTeachNothing) {
   }
 }
 
-TEST(EndedRuns, PastRunsThatNeverMetTheTargetGiveNoLaw) {
+TEST(EndedRunsTest, PastRunsThatNeverMetTheTargetGiveNoLaw) {
   const Trace live = seen_of(run_of(10), 0.3);
   const EndLaw law = law_at(live, std::vector<Trace>(5, run_of(10, 0.3, 600)));
   EXPECT_EQ(law.runs, 0);
   EXPECT_EQ(law.weight(1), 0);
 }
 
-TEST(EndedRuns, ARunThatStoppedEarlyIsNoEvidenceOfNever) {
+TEST(EndedRunsTest, ARunThatStoppedEarlyIsNoEvidenceOfNever) {
   const Trace whole = run_of(11, 0.3, 1e5, 0.005, 5), live = seen_of(whole, 0.5);
   std::vector<Trace> stopped = alike_runs(6), spent = stopped;
   for (int i = 0; i < 6; ++i) {
@@ -169,7 +169,7 @@ TEST(EndedRuns, ARunThatStoppedEarlyIsNoEvidenceOfNever) {
   EXPECT_NEAR(law_at(live, spent).arrives, 7.0 / 13.1, 0.05);
 }
 
-TEST(EndedRuns, RunsThatDivergedNeverArrive) {
+TEST(EndedRunsTest, RunsThatDivergedNeverArrive) {
   const Trace live = seen_of(run_of(10), 0.5);
   Trace diverged = seen_of(run_of(10), 0.7);
   diverged.loss.back() = kNaN;
@@ -179,7 +179,7 @@ TEST(EndedRuns, RunsThatDivergedNeverArrive) {
   EXPECT_NEAR(law_at(live, past).arrives, 6.0 / 11.1, 0.01);
 }
 
-TEST(EndedRuns, APastRunThatEndsBetweenTwoOfItsNumbersHasNotFailed) {
+TEST(EndedRunsTest, APastRunThatEndsBetweenTwoOfItsNumbersHasNotFailed) {
   // An evaluation every third row: the rows after the last one say nothing.
   const auto in_rows = [](const Trace& run) {
     Trace rows;
@@ -205,7 +205,7 @@ TEST(EndedRuns, APastRunThatEndsBetweenTwoOfItsNumbersHasNotFailed) {
   EXPECT_LT(law_at(live, past).arrives, 0.95);
 }
 
-TEST(EndedRuns, AMetricThatRisesGivesTheSameLaw) {
+TEST(EndedRunsTest, AMetricThatRisesGivesTheSameLaw) {
   const std::vector<Trace> past = alike_runs(5);
   const Trace live = seen_of(run_of(11), 0.5);
   const auto flipped = [](Trace run) {
@@ -224,7 +224,7 @@ TEST(EndedRuns, AMetricThatRisesGivesTheSameLaw) {
   EXPECT_EQ(a.arrives, b.arrives);
 }
 
-TEST(EndedRuns, FewerPastRunsGiveAWiderLawOfLessWeight) {
+TEST(EndedRunsTest, FewerPastRunsGiveAWiderLawOfLessWeight) {
   const Trace live = seen_of(run_of(11, 0.3, 1e5, 0.005, 5), 0.5);
   double width = 1e9, weight = 0;
   for (const int count : {1, 3, 12}) {
@@ -238,7 +238,7 @@ TEST(EndedRuns, FewerPastRunsGiveAWiderLawOfLessWeight) {
   EXPECT_EQ(law_at(live, {}).runs, 0);
 }
 
-TEST(EndedRuns, ARunThatOutlivesItsPastRunsIsStillExpected) {
+TEST(EndedRunsTest, ARunThatOutlivesItsPastRunsIsStillExpected) {
   Trace live = run_of(10);
   live.loss.back() = 0.51;
   for (int i = 0; i < 500; ++i) {
@@ -250,7 +250,7 @@ TEST(EndedRuns, ARunThatOutlivesItsPastRunsIsStillExpected) {
   EXPECT_TRUE(std::isfinite(law.quantile(0.9)));
 }
 
-TEST(EndedRuns, ManyPastRunsUseTheNearest) {
+TEST(EndedRunsTest, ManyPastRunsUseTheNearest) {
   const Trace whole = run_of(11, 0.3, 1e5, 0.005, 5);
   const EndLaw law = law_at(seen_of(whole, 0.5), alike_runs(100));
   EXPECT_EQ(law.runs, 24);
@@ -281,7 +281,7 @@ std::optional<std::size_t> points_until(const Trace& run, double target, Reached
   return std::nullopt;
 }
 
-TEST(Passages, SayWhenARunWasAtAnyTargetAsReadingAllOfItDoes) {
+TEST(PassagesTest, SayWhenARunWasAtAnyTargetAsReadingAllOfItDoes) {
   for (const Direction direction : {Direction::min, Direction::max}) {
     for (const int points : {1, 2, 5, 12, 40, 300, 900}) {
       const Trace run = noisy_run(static_cast<unsigned>(points), points, direction);
@@ -299,7 +299,7 @@ TEST(Passages, SayWhenARunWasAtAnyTargetAsReadingAllOfItDoes) {
   }
 }
 
-TEST(Passages, SayAtWhichStepTheBestValuePassedALevel) {
+TEST(PassagesTest, SayAtWhichStepTheBestValuePassedALevel) {
   Trace run;
   run.step = {1, 2, 4, 8, 16};
   run.loss = {4, 3, 5, 1, 2};
@@ -311,7 +311,7 @@ TEST(Passages, SayAtWhichStepTheBestValuePassedALevel) {
   EXPECT_TRUE(std::isnan(passages.passed(0.5, 5)));
 }
 
-TEST(Passages, AreReadOnceForAllCopiesOfThePastRuns) {
+TEST(PassagesTest, AreReadOnceForAllCopiesOfThePastRuns) {
   const PastRuns past = PastRuns::unlearned(alike_runs(3));
   const PastRuns copy = past;
   EXPECT_EQ(passages_of(copy).size(), 3);
@@ -319,7 +319,7 @@ TEST(Passages, AreReadOnceForAllCopiesOfThePastRuns) {
   EXPECT_TRUE(passages_of(PastRuns()).empty());
 }
 
-TEST(EndedRuns, NoTargetIsLikelierThanAnEasierOneAtWhichAPastRunEnded) {
+TEST(EndedRunsTest, NoTargetIsLikelierThanAnEasierOneAtWhichAPastRunEnded) {
   // The past runs flatten, at .5 the best of them; the live run falls on as if it never would.
   std::vector<Trace> traces(6);
   Trace live;
@@ -343,7 +343,7 @@ TEST(EndedRuns, NoTargetIsLikelierThanAnEasierOneAtWhichAPastRunEnded) {
   EXPECT_LT(never(0.49, nullptr), 0.1);  // as they had no say where none of them came
 }
 
-TEST(EndedRuns, ATargetThatAllPastRunsCameToHasOneLaw) {
+TEST(EndedRunsTest, ATargetThatAllPastRunsCameToHasOneLaw) {
   const std::vector<Trace> past = alike_runs(6);
   const Trace live = seen_of(run_of(11), 0.5);
   EXPECT_EQ(laws_of_end(live.view(), kTarget, {}, PastRuns::unlearned(past)).size(), 1);

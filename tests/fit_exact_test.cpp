@@ -228,9 +228,9 @@ std::vector<Hard> hard_curves() {
   return all;
 }
 
-class ExactFit : public testing::TestWithParam<Family> {};
+class ExactFitTest : public testing::TestWithParam<Family> {};
 
-TEST_P(ExactFit, IsNotAboveASearchInLongDouble) {
+TEST_P(ExactFitTest, IsNotAboveASearchInLongDouble) {
   const Family family = GetParam();
   for (const Hard& hard : hard_curves()) {
     Trace seen = hard.trace;
@@ -268,7 +268,7 @@ TEST_P(ExactFit, IsNotAboveASearchInLongDouble) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(FitTest, ExactFit,
+INSTANTIATE_TEST_SUITE_P(FitTest, ExactFitTest,
                          testing::Values(Family::pow2, Family::pow3, Family::exp3, Family::pow4,
                                          Family::weibull4, Family::mmf4, Family::powexp),
                          [](const auto& each) { return std::string(name(each.param)); });

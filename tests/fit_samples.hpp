@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves that the tests of fits share.
+// Curves that the tests of curves and fits share.
 #pragma once
 
 #include "glidepath/fit.hpp"

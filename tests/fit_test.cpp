@@ -24,9 +24,9 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-class EveryFamily : public testing::TestWithParam<std::tuple<Curve, Solver>> {};
+class EveryFamilyTest : public testing::TestWithParam<std::tuple<Curve, Solver>> {};
 
-TEST_P(EveryFamily, RecoversANoiselessCurve) {
+TEST_P(EveryFamilyTest, RecoversANoiselessCurve) {
   const auto& [curve, solver] = GetParam();
   const Trace trace = sample(curve, counting(200));
   const Fit fit = glidepath::fit(trace.view(), {.family = curve.family, .solver = solver});
@@ -39,7 +39,7 @@ TEST_P(EveryFamily, RecoversANoiselessCurve) {
   }
 }
 
-TEST_P(EveryFamily, KeepsItsAnswerWhenUnitsChange) {
+TEST_P(EveryFamilyTest, KeepsItsAnswerWhenUnitsChange) {
   const auto& [curve, solver] = GetParam();
   const Trace trace = sample(curve, counting(60), 0.01);
   const FitOptions options{.family = curve.family, .solver = solver};
@@ -57,7 +57,7 @@ TEST_P(EveryFamily, KeepsItsAnswerWhenUnitsChange) {
 }
 
 /// The spread of the estimates over noise is what the standard errors promise.
-TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
+TEST_P(EveryFamilyTest, StandardErrorsAreTheSpreadOfTheEstimates) {
   const auto& [curve, solver] = GetParam();
   const int repeats = solver == Solver::ceres ? 150 : 400;
   const std::size_t count = parameter_names(curve.family).size();
@@ -80,7 +80,7 @@ TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(FitTest, EveryFamily,
+INSTANTIATE_TEST_SUITE_P(FitTest, EveryFamilyTest,
                          testing::Combine(testing::ValuesIn(kExamples),
                                           testing::ValuesIn(solvers())),
                          [](const auto& parameter) {

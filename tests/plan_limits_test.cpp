@@ -56,7 +56,7 @@ bool fit_somehow(const std::vector<std::int64_t>& gangs, std::int64_t nodes, std
   return place(0);
 }
 
-TEST(GangsInNodes, AGangFitsWhereBestFitOrAnyWayPlacesThemAll) {
+TEST(GangsInNodesTest, AGangFitsWhereBestFitOrAnyWayPlacesThemAll) {
   Draws draw{{7}, 1};
   std::int64_t taken = 0, refused = 0;
   for (int trial = 0; trial < 400; ++trial) {

@@ -180,18 +180,22 @@ void expect_sound(const Columns& c, const RoundPlan& plan, const std::string& la
   for (const double price : plan.prices) EXPECT_GE(price, 0) << label;
 }
 
+/// The plan is the best of all, and says so.
+void expect_exact(const Columns& c, const std::string& label) {
+  const RoundPlan plan = solve_round(c.view());
+  const double best = exhaustive(c);
+  expect_sound(c, plan, label);
+  EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
+  EXPECT_GE(plan.bound, best * (1 - 1e-15)) << label;
+  EXPECT_LE(plan.gap, 1e-12) << label;
+}
+
 // ---- solve_round
 
 TEST(SolveRoundTest, UpToEightJobsEqualExhaustiveSearchAlways) {
   for (std::uint64_t id = 0; id < 1500; ++id) {
     const Columns c = random_round(id, id % 10 == 0 ? 8 : 6);
-    const RoundPlan plan = solve_round(c.view());
-    const double best = exhaustive(c);
-    const std::string label = "instance " + std::to_string(id);
-    expect_sound(c, plan, label);
-    EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
-    EXPECT_GE(plan.bound, best * (1 - 1e-15)) << label;
-    EXPECT_LE(plan.gap, 1e-12) << label;
+    expect_exact(c, "instance " + std::to_string(id));
   }
 }
 
@@ -199,13 +203,7 @@ TEST(SolveRoundTest, UpToEightJobsUnderPowerQuotasAndNodesEqualExhaustiveSearchT
   for (std::uint64_t id = 0; id < 1500; ++id) {
     Columns c = random_round(30'000 + id, 6);
     add_limits(c, id);
-    const RoundPlan plan = solve_round(c.view());
-    const double best = exhaustive(c);
-    const std::string label = "instance " + std::to_string(id);
-    expect_sound(c, plan, label);
-    EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
-    EXPECT_GE(plan.bound, best * (1 - 1e-15)) << label;
-    EXPECT_LE(plan.gap, 1e-12) << label;
+    expect_exact(c, "instance " + std::to_string(id));
   }
 }
 

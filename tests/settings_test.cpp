@@ -58,7 +58,7 @@ double weight_of(const PastRuns& past, const std::string& setting) {
   return -1;
 }
 
-TEST(Settings, BeforeTheFirstStepARunIsForecastAsRunsOfItsSettingsWent) {
+TEST(SettingsTest, BeforeTheFirstStepARunIsForecastAsRunsOfItsSettingsWent) {
   const PastRuns past(sweep());
   const Forecast unknown = forecast(TraceView{}, std::vector{300.0, 600.0}, {.past = &past});
   for (const double lr : {0.1, 0.005, 0.001}) {
@@ -73,7 +73,7 @@ TEST(Settings, BeforeTheFirstStepARunIsForecastAsRunsOfItsSettingsWent) {
   }
 }
 
-TEST(Settings, WithoutSettingsAllPastRunsCountAlikeAndTheIntervalHoldsThemAll) {
+TEST(SettingsTest, WithoutSettingsAllPastRunsCountAlikeAndTheIntervalHoldsThemAll) {
   const PastRuns past(sweep());
   const Forecast ahead = forecast(TraceView{}, std::vector{600.0}, {.past = &past});
   const ForecastInterval most = interval(ahead, 0.95);
@@ -81,14 +81,14 @@ TEST(Settings, WithoutSettingsAllPastRunsCountAlikeAndTheIntervalHoldsThemAll) {
   EXPECT_GT(most.high[0], floor_of(0.001));
 }
 
-TEST(Settings, WhatMattersIsLearnedAndSeedsArePassedOver) {
+TEST(SettingsTest, WhatMattersIsLearnedAndSeedsArePassedOver) {
   const PastRuns past(sweep());
   EXPECT_GT(weight_of(past, "lr"), 4 * std::max(weight_of(past, "width"), 0.1));
   EXPECT_GT(weight_of(past, "lr"), 4 * std::max(weight_of(past, "optimizer"), 0.1));
   EXPECT_EQ(weight_of(past, "seed"), -1);
 }
 
-TEST(Settings, PointsTakeOverFromSettingsAsTheyCome) {
+TEST(SettingsTest, PointsTakeOverFromSettingsAsTheyCome) {
   const PastRuns past(sweep());
   const Settings settings{{"lr", 0.1}, {"optimizer", std::string("adam")}, {"width", 16.0}};
   const Trace other = run_to(floor_of(0.001), 60, settings);  // it goes as the lowest rate does
@@ -106,7 +106,7 @@ TEST(Settings, PointsTakeOverFromSettingsAsTheyCome) {
   EXPECT_LT(before, 0.05);
 }
 
-TEST(Settings, ARunWithoutPointsNeedsThreePastRuns) {
+TEST(SettingsTest, ARunWithoutPointsNeedsThreePastRuns) {
   std::vector<Trace> runs = sweep();
   runs.resize(2);
   const PastRuns two(runs);
@@ -114,7 +114,7 @@ TEST(Settings, ARunWithoutPointsNeedsThreePastRuns) {
             ForecastStatus::too_few_points);
 }
 
-TEST(Settings, ARunWithoutPointsIsTheLessSureTheFartherItGoesBeyondPastRuns) {
+TEST(SettingsTest, ARunWithoutPointsIsTheLessSureTheFartherItGoesBeyondPastRuns) {
   const PastRuns past(sweep());
   double before = 0;
   for (const double last : {600.0, 900.0, 2700.0}) {
@@ -126,7 +126,7 @@ TEST(Settings, ARunWithoutPointsIsTheLessSureTheFartherItGoesBeyondPastRuns) {
   }
 }
 
-TEST(Settings, BeforeTheFirstStepTheShareThatArrivesIsThatOfPastRuns) {
+TEST(SettingsTest, BeforeTheFirstStepTheShareThatArrivesIsThatOfPastRuns) {
   // Runs to 1 and to 2: eight of ten come to 1.5, at the steps of their curves.
   std::vector<Trace> runs;
   for (int i = 0; i < 10; ++i) runs.push_back(run_to(i < 8 ? 1.0 : 2.0, 60 + i));
@@ -139,7 +139,7 @@ TEST(Settings, BeforeTheFirstStepTheShareThatArrivesIsThatOfPastRuns) {
   EXPECT_NEAR(reached.quantile_if_reached(0.5), arrives, 0.1 * arrives);
 }
 
-TEST(Settings, ARunThatEndedBeforeTheTargetCountsForThoseThatCameLater) {
+TEST(SettingsTest, ARunThatEndedBeforeTheTargetCountsForThoseThatCameLater) {
   // Kaplan and Meier: of four runs one arrives at step 100, one ends at 150 with nothing said, two
   // arrive at 300 and 500: F(100) = 1/4, F(300) = 1/4 + 3/8, F(500) = 1.
   std::vector<Trace> runs(4);
@@ -158,7 +158,7 @@ TEST(Settings, ARunThatEndedBeforeTheTargetCountsForThoseThatCameLater) {
   EXPECT_NEAR(reached.prob_by(1900), 1.0, 0.02);
 }
 
-TEST(Settings, NoRunThatHasPointsChangesWhereNoneHasSettings) {
+TEST(SettingsTest, NoRunThatHasPointsChangesWhereNoneHasSettings) {
   std::vector<Trace> runs = sweep();
   Trace live = run_to(1.2, 10);
   const PastRuns with(runs);
@@ -169,13 +169,13 @@ TEST(Settings, NoRunThatHasPointsChangesWhereNoneHasSettings) {
   EXPECT_EQ(a.quantiles, b.quantiles);
 }
 
-TEST(Settings, AreNumbersThatAreFinite) {
+TEST(SettingsTest, AreNumbersThatAreFinite) {
   Trace run = run_to(1, 10, {{"lr", kNaN}});
   EXPECT_THROW(validate(run.view()), InputError);
   EXPECT_NE(refusal([&] { validate(run.view()); }).find("setting 'lr' is nan"), std::string::npos);
 }
 
-TEST(Settings, OfFailedRunsAndTargetsBeyondReachGiveFiniteProbabilities) {
+TEST(SettingsTest, OfFailedRunsAndTargetsBeyondReachGiveFiniteProbabilities) {
   std::vector<Trace> runs = sweep();
   for (std::size_t i = 0; i < runs.size(); i += 2) runs[i].loss.back() = kNaN;
   const PastRuns past(runs);

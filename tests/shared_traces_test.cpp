@@ -72,11 +72,7 @@ TEST_P(TiresiasTest, IsReproducedToSixDigitsWithEqualPreemptions) {
   SKIP_WITHOUT(want.trace);
   const Simulation got =
       simulate(workload_from_trace(shared_trace(want.trace), want.gpus), want.policy);
-  EXPECT_NEAR(got.mean_jct_s, want.mean, 1e-6 * want.mean);
-  EXPECT_NEAR(got.median_jct_s, want.median, 1e-6 * want.median);
-  EXPECT_NEAR(got.p95_jct_s, want.p95, 1e-6 * want.p95);
-  EXPECT_EQ(got.makespan_s, want.makespan);
-  EXPECT_EQ(got.preemptions, want.preemptions);
+  expect_reference(got, want);
 }
 
 INSTANTIATE_TEST_SUITE_P(Traces, TiresiasTest, ::testing::ValuesIn(kTiresias),

@@ -212,6 +212,16 @@ inline void expect_accounts_agree(const Simulation& run) {
   EXPECT_GE(run.energy_kwh * 3.6e6, busy_j - 1e-6);
 }
 
+/// What another simulator printed of the same replay, to six digits.
+template <class Printed>
+void expect_reference(const Simulation& got, const Printed& want) {
+  EXPECT_NEAR(got.mean_jct_s, want.mean, 1e-6 * want.mean);
+  EXPECT_NEAR(got.median_jct_s, want.median, 1e-6 * want.median);
+  EXPECT_NEAR(got.p95_jct_s, want.p95, 1e-6 * want.p95);
+  EXPECT_EQ(got.makespan_s, want.makespan);
+  EXPECT_EQ(got.preemptions, want.preemptions);
+}
+
 /// Everything that must hold of any simulation.
 inline void expect_consistent(const Workload& workload, const Simulation& run,
                               double restart_s = 0) {

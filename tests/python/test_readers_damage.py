@@ -163,6 +163,14 @@ def test_a_number_of_many_digits_is_infinite(tmp_path: Path, number: str) -> Non
     check(one(write(tmp_path / "log.jsonl", rows)), [1, 2], [1, 1])
 
 
+# The form of each file, and those that refuse it at any depth.
+FORMS = {
+    "log.jsonl": ("jsonl", ("json", "trainer_state")),
+    "log.json": ("json", ("trainer_state",)),
+    "trainer_state.json": ("trainer_state", ("jsonl", "text")),
+}
+
+
 @pytest.mark.parametrize("depth", [100, 900, 5_000, 50_000])
 @pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
 def test_nesting_of_any_depth_ends(tmp_path: Path, depth: int, opens: str, closes: str) -> None:
@@ -173,8 +181,14 @@ def test_nesting_of_any_depth_ends(tmp_path: Path, depth: int, opens: str, close
         "trainer_state.json": f'{{"log_history": [{{"step": 1, "loss": 2, "x": {deep}}}]}}',
     }.items():
         file = write(tmp_path / name / name, text)
+        own, others = FORMS[name]
         for form in (None, "jsonl", "json", "trainer_state", "text"):
-            assert name in (refusal(file, form) or name)
+            said = refusal(file, form)
+            assert said is None or name in said
+            if form in others:
+                assert said is not None
+            elif form in (None, own) and depth == 100:
+                assert said is None
         # A file that cannot be judged is none of a folder's logs.
         write(file.with_name("sound.csv"), TABLE)
         said = refusal(file.parent)
