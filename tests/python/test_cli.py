@@ -250,6 +250,13 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("fit", "{accuracy}"), ("say --metric",)),
         (("forecast", "{curves}", "--target", "low"), ("--target", "forecast --help")),
         (("forecast",), ("FILE", "forecast --help")),
+        (
+            ("forecast", "{curves}", "--plot", "{folder}"),
+            ("--plot", "is a folder, expected a file"),
+        ),
+        (("fit", "{curves}", "--plot", "{folder}"), ("--plot", "is a folder, expected a file")),
+        (("report", "{curves}", "--out", "{folder}"), ("--out", "is a folder, expected a file")),
+        (("bench", "accuracy", "{curves}", "--plot", "{folder}"), ("--plot", "is a folder")),
         (("fit", ""), ("path is empty",)),
         (("fit", "http://127.0.0.1:9/"), ("127.0.0.1:9", "Connection refused")),
         (("fit", "http://127.0.0.1:port/"), ("127.0.0.1:port", "Port")),
@@ -285,7 +292,9 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
 ) -> None:
     accuracy = curves.with_name("accuracy.csv")
     accuracy.write_text("step,pears,plums\n1,0.1,0.2\n2,0.3,0.3\n")
-    files = {"{curves}": str(curves), "{accuracy}": str(accuracy)}
+    folder = curves.parent / "folder.d"
+    folder.mkdir(exist_ok=True)
+    files = {"{curves}": str(curves), "{accuracy}": str(accuracy), "{folder}": f"{folder}/"}
     line = [files.get(str(argument), str(argument)) for argument in arguments]
     code, out, err = run(capsys, *line)
     assert code == 2

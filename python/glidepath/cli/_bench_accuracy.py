@@ -19,6 +19,7 @@ from glidepath.cli._console import (
     WARNING,
     Json,
     Metric,
+    check_output,
     counted,
     emit,
     print_rows,
@@ -83,6 +84,8 @@ def accuracy(
     from glidepath._bench.accuracy import CUTOFFS, DEFAULT_METHODS
 
     files = _checked_out(out)
+    check_output("--plot", plot)
+    check_output("--plot-cutoffs", plot_cutoffs)
     with progress("curves") as update, redirect_stdout(sys.stderr):  # methods may print
         result = gp.bench.accuracy(
             folder,

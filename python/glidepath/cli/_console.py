@@ -241,9 +241,11 @@ _WRITTEN = (".html", ".png", ".svg", ".pdf")  # what a command may write again
 
 
 def check_output(option: str, output: Path | None, *inputs: Path | str | None) -> None:
-    """Refuse to write over a file that the command reads, by itself or in a folder."""
+    """Refuse to write over a folder, or a file that the command reads, by itself or in a folder."""
     if output is None or not output.exists():
         return
+    if output.is_dir():
+        raise gp.InputError(f"{option} {output} is a folder, expected a file")
     for given in (Path(each) for each in inputs if each is not None):
         try:
             within = given.is_dir() and output.resolve().is_relative_to(given.resolve())
