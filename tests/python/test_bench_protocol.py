@@ -442,6 +442,11 @@ def test_other_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(gp.IoError, match=f"r.json: .*{said}"):
             gp.bench.read_accuracy(path)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\xff\xfe")
+    with pytest.raises(
+        gp.IoError, match=r"r\.json: not the results of a benchmark, which are text$"
+    ):
+        gp.bench.read_accuracy(path)
     with pytest.raises(gp.IoError, match="No such file"):
         gp.bench.read_accuracy(tmp_path / "none.json")
 

@@ -295,7 +295,9 @@ def _read(path: Path) -> Accuracy:
         raise IoError(f"{path}: {error.strerror or error}") from None
     except InputError as error:
         raise IoError(f"{path}: {error}") from None
-    except ValueError as error:  # of JSON, or not even text
+    except UnicodeDecodeError:
+        raise IoError(f"{path}: not the results of a benchmark, which are text") from None
+    except ValueError as error:
         raise IoError(f"{path}: no JSON: {error}") from None
 
 
