@@ -485,3 +485,10 @@ def test_other_objects_are_refused() -> None:
     for thing in (3, {"step": [1]}, b"path"):
         with pytest.raises(gp.InputError, match="is no path, address, data frame"):
             gp.read_traces(thing)
+    for several, name in (
+        (np.ones((2, 2)), "ndarray of float64"),
+        ([{"step": 1, "loss": 2}], "list of dict"),
+        ((3,), "tuple of int"),
+    ):
+        with pytest.raises(gp.InputError, match=f"^read_traces: {name} is no path, address"):
+            gp.read_traces(several)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from numbers import Number
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -101,10 +102,21 @@ def _read_object(source: Any, metric: str | None) -> list[Trace]:
     if hasattr(source, "readline"):  # its lines would be taken for paths
         raise InputError(f"read_traces: an open file ({type(source).__name__}), give its path")
     if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
-        return [trace for each in source for trace in read(each, metric)]
-    raise InputError(
-        f"read_traces: {type(source).__name__} is no path, address, data frame (Arrow), run of W&B "
-        "or client of MLflow"
+        return [trace for each in source for trace in _read_each(each, metric, source)]
+    raise _unreadable(type(source).__name__)
+
+
+def _read_each(each: Any, metric: str | None, source: Iterable[Any]) -> list[Trace]:
+    """Read one of several; what holds numbers or rows is named with them."""
+    if isinstance(each, (Mapping, Number)):
+        raise _unreadable(f"{type(source).__name__} of {type(each).__name__}")
+    return read(each, metric)
+
+
+def _unreadable(what: str) -> InputError:
+    return InputError(
+        f"read_traces: {what} is no path, address, data frame (Arrow), run of W&B or client of "
+        "MLflow"
     )
 
 
