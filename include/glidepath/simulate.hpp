@@ -328,9 +328,9 @@ struct StartOptions {
   /// jobs have come for each job of the snapshot and of `recent`.
   double horizon_s = 30 * 86400.0;
   std::vector<double> levels{kShownLevels.begin(), kShownLevels.end()};
-  /// Jobs that were submitted of late, ended or not, each with the law of its steps. Such jobs go
-  /// on to come as they came from the first of these on; none comes where there is none, or all of
-  /// them came just now. Borrowed.
+  /// Jobs that were submitted of late, ended or not, each with the law of its steps. New jobs keep
+  /// arriving as these did since the first of them; none arrive where there is none, or where all
+  /// came just now. Borrowed.
   std::span<const Job> recent{};
   /// Where a policy looks at sizes. Borrowed.
   std::span<const BelievedSteps> believed{};

@@ -75,15 +75,15 @@ class Widths(Result):
 class PastRuns(Result):
     """Finished runs of the same user, model or study, and what they teach once and for all.
 
-    Each run serves as the shape of a curve, and these shapes count as far as the runs forecast each
-    other from the step on at which a live run stands. Besides, each of the newest fifty is forecast
+    Each run serves as the shape of a curve; the shapes get as much weight as the runs earn by
+    predicting each other from the live run's step on. Besides, each of the newest fifty is forecast
     from its first 10 to 80 %: its score at a horizon is the distance of what came from the median,
     in half-widths of the 80 % interval. The factor at a horizon is the quantile of the scores that
     would have covered 80 % of the runs, shrunk towards 1 while they are few (split conformal
     prediction: Vovk, Gammerman and Shafer 2005; Lei et al. 2018) and as far as it would raise the
     CRPS of those runs. Widths are those of forecasts, not of times to target. Runs with a learning
     rate are forecast once more under their schedule, for factors of its own; where five runs or
-    more were forecast clearly worse for it, later forecasts leave their schedule out of account.
+    more were forecast clearly worse with it, later forecasts ignore their schedule.
 
     Parameters
     ----------

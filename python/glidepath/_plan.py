@@ -153,7 +153,7 @@ def plan(
     power_cap_w : float
         Watts that the GPUs in use may draw together.
     user_quota, group_quota : dict of str to int
-        GPUs that the jobs of a user or group may hold; who is not named is not limited.
+        GPUs that the jobs of a user or group may hold; users and groups not named have no limit.
     in_nodes : bool
         Gangs must fit in nodes of `Tier.gpus_per_node`.
     sharing : str
@@ -172,7 +172,7 @@ def plan(
         tau in weight x (1 + (waited / tau)^2).
     max_wait_s : float
         After this wait a job is placed before all others; while it does not fit, the GPUs that
-        are free next are kept for it and only jobs out of the way in time may fill them.
+        are free next are kept for it and only jobs that end before it starts may use them.
     learned : path or array_like, shape (66,), optional
         A file of `write_learned_values`, or its values, for the objective ``learned``; by default
         `learned_values`. Without a unit: factors and weights of logarithms.

@@ -111,7 +111,7 @@ def slices() -> list[Slice]:
 
 
 def partitions() -> list[Partition]:
-    """List the 19 ways to cut a card, nobody on them.
+    """List the 19 ways to cut a card, without jobs.
 
     Returns
     -------

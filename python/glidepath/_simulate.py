@@ -276,8 +276,8 @@ def simulate(
     forecast_sigma : float, optional
         Policies see duration × exp(N(0, σ)) of a job without a curve instead of the duration.
     knows_phases : bool
-        Policies know how fast jobs with phases will be. Otherwise a job goes on, to them, at the
-        speed of its present phase; then without ``forecast_sigma``.
+        Policies know how fast jobs with phases will be. Otherwise they assume that a job keeps the
+        speed of its present phase; ``forecast_sigma`` is then refused.
     stop_at_target : bool, optional
         A job with a curve ends where the curve reaches its target; by default as the policy
         does, see `policies`.
@@ -307,8 +307,8 @@ def simulate(
         would take on all GPUs (0), for a shorter makespan.
     patience : bool
         With ``restart_s``, jobs under ``gittins``, ``best_value``, ``learned`` and ``fair_finish``
-        wait for GPUs that soon come free rather than take those of others, where the policy has no
-        more to choose than an order: one tier of GPUs that gangs may spread over, no curves.
+        wait for GPUs that soon come free rather than take those of others, if the policy chooses
+        nothing but an order: one tier of GPUs that gangs may spread over, no curves.
     unfair_above : float
         Finish-time fairness above which a job counts in ``share_unfair``.
     spans : bool

@@ -107,10 +107,10 @@ def start_times(
         Levels of the quantiles, increasing, between 0 and 1; 0.1, 0.5 and 0.9 by default.
     recent : sequence of Job
         The jobs submitted of late, whether they have ended or not, each with the law of its steps
-        (of a job that ended: all its steps, and `steps_done` 0). Such jobs go on to come as they
-        came since the first of them, at an uncertain pace and no more than can be served:
+        (of a job that ended: all its steps, and `steps_done` 0). New jobs keep arriving as these
+        did since the first of them, at an uncertain pace and no more than can be served:
         stretches of the recent past are played again from random moments of it. Without it
-        nobody comes.
+        no job arrives.
     believed : mapping of int to float, optional
         Steps that the policy takes a job still to need, by `Job.id`, where that is not what its
         law says: from a time limit, or a point forecast. Where a policy looks at sizes.
@@ -126,7 +126,7 @@ def start_times(
     InputError
         A policy that is not played forward, a job about which nothing is known or that shares its
         GPUs, a recent job from the future, an option out of range. Also a job with a broken value,
-        such as a weight of -1: `plan` leaves it out, but whether it holds others up nobody knows.
+        such as a weight of -1: `plan` leaves it out, but it may or may not hold others up.
     """
     check_threads(threads)
     given: dict[str, Any] = {

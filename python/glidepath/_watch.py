@@ -77,8 +77,8 @@ class Watch(Shown):
     Parameters
     ----------
     target : float, optional
-        Loss to reach. Without one a watch looks for divergence alone: what follows is refused,
-        but for `direction`.
+        Loss to reach. Without one a watch looks only for divergence, and all options below but
+        `direction` are refused.
     budget : float, optional
         Absolute step after which the run ends; default: ten times the steps seen so far.
     direction : {"min", "max"}, optional
@@ -91,8 +91,8 @@ class Watch(Shown):
         Error rate of the verdicts will_reach and never, a probability. never spends it as the run
         spends its budget, with the cube of the share that has passed.
     reached_by : {"curve", "point"}, optional
-        By what the target is reached, as for `reach`: here, where no name of a metric is known, the
-        curve unless you say ``"point"``.
+        By what the target is reached, as for `reach`; a watch knows no name of a metric, so the
+        default is the curve.
 
     Raises
     ------
