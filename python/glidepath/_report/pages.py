@@ -236,7 +236,7 @@ def write_runs(
 
     Without a target, the value that every run should reach, only a run that diverged has a verdict;
     it is reached by the reading of `reach`. The budget, the last step allowed, is by default that
-    of `horizon`, which is told the schedule, too; a run that is beyond it has spent it, as for
+    of `horizon`, which knows the schedule, too; a run that is beyond it has spent it, as for
     `glidepath watch`. `past` are runs that ended, without those of the page. IoError when the
     page cannot be written, ImportError when plotly is missing.
     """
@@ -260,6 +260,28 @@ def write_runs(
     aim = "" if target is None else f" Target {target:g}."
     count = f"{len(rows)} run{'' if len(rows) == 1 else 's'}"
     page = Page(title, f"{count}, forecast from what each has logged.{aim}")
+    _add_runs(page, rows)
+    page.heading("Forecasts")
+    page.grid(fans)
+    if hardware is not None:
+        page.heading("Hardware", f"{len(hardware.gpus)} GPUs of {hardware.name}.")
+        page.rows(
+            {
+                "run": lambda row: row["run"] or "run",
+                "energy of a step": "{step_joules:.4g} J",
+                "power": "{mean_watts:.4g} W",
+                "energy so far": "{energy_kwh:.4g} kWh",
+                "from here to the horizon": "{energy_ahead_kwh:.4g} kWh",
+            },
+            rows,
+        )
+        page.grid({f"{hardware.name}: power and loss": figures.hardware(hardware, traces[0])})
+    page.write(path, rows)
+    return rows
+
+
+def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add a table of what is expected of each run."""
     page.heading("Runs")
     page.rows(
         {
@@ -280,23 +302,6 @@ def write_runs(
         },
         rows,
     )
-    page.heading("Forecasts")
-    page.grid(fans)
-    if hardware is not None:
-        page.heading("Hardware", f"{len(hardware.gpus)} GPUs of {hardware.name}.")
-        page.rows(
-            {
-                "run": lambda row: row["run"] or "run",
-                "energy of a step": "{step_joules:.4g} J",
-                "power": "{mean_watts:.4g} W",
-                "energy so far": "{energy_kwh:.4g} kWh",
-                "from here to the horizon": "{energy_ahead_kwh:.4g} kWh",
-            },
-            rows,
-        )
-        page.grid({f"{hardware.name}: power and loss": figures.hardware(hardware, traces[0])})
-    page.write(path, rows)
-    return rows
 
 
 def _verdict(seen: Look, past: gp.PastRuns | None) -> dict[str, Any]:
