@@ -276,5 +276,31 @@ TEST(EnergyTest, NodesThatNobodyUsesSleep) {
   EXPECT_NEAR(run.energy_kwh * 3.6e6, 250 * held + 50 * idle + 5 * asleep, 1e-6);
 }
 
+TEST(EnergyTest, EndsWithTheLastJobThoughNodesFailOnBesideOneThatNeverRuns) {
+  Workload workload;
+  workload.tiers = {
+      {.name = "a", .nodes = 2, .gpus_per_node = 4, .idle_watts = 50, .busy_watts = 400}};
+  WorkloadJob& job = workload.jobs.emplace_back();
+  job.gpus = 4;
+  job.duration_s = 1000;
+  Workload beside = workload;
+  WorkloadJob& other = beside.jobs.emplace_back(job);
+  other.id = 1;
+  other.gpus = 8;  // more than its user may have
+  SimulationOptions options;
+  options.user_gpus = 4;
+  options.carbon_g_per_kwh = {300, 100};
+  options.failures = {.node_every_s = 2000, .repair_s = 400, .checkpoint_s = 0};
+  options.sleep = {.after_s = 100, .watts = 5};
+  for (options.seed = 0; options.seed < 10; ++options.seed) {
+    const Simulation alone = simulate(workload, "slurm_backfill", options);
+    const Simulation run = simulate(beside, "slurm_backfill", options);
+    ASSERT_EQ(run.jobs.outcome[1], JobOutcome::unfinished);
+    EXPECT_EQ(run.makespan_s, alone.makespan_s) << options.seed;
+    EXPECT_EQ(run.energy_kwh, alone.energy_kwh) << options.seed;
+    EXPECT_EQ(run.carbon_kg, alone.carbon_kg) << options.seed;
+  }
+}
+
 }  // namespace
 }  // namespace glidepath

@@ -104,7 +104,7 @@ void tier_accounts(const Cluster& cluster, Tick first, Tick last, Simulation& ou
   const bool carbon = !cluster.options.carbon_g_per_kwh.empty();
   const Stretch all = cluster.clock.between(first, last);
   std::vector<Nodes::Off> off(cluster.workload.tiers.size());
-  if (cluster.nodes) off = cluster.nodes->off_by(last);
+  if (cluster.nodes) off = cluster.nodes->off_between(first, last);
   double joules = 0;
   double grams = 0;
   double gpus = 0;

@@ -24,8 +24,7 @@ Nodes::Nodes(const Workload& workload, const SimulationOptions& options, const C
       every_s_(options.failures.node_every_s),
       repair_(std::max<Tick>(1, clock.ticks(options.failures.repair_s))),
       rng_{options.seed ^ 0x6e6f6465ULL},
-      of_job_(workload.jobs.size()),
-      off_(workload.tiers.size()) {
+      of_job_(workload.jobs.size()) {
   for (const glidepath::Tier& given : workload.tiers) {
     Tier tier{.size = given.gpus_per_node, .nodes = std::vector<Node>(given.nodes)};
     tier.with_free.assign(tier.size + 1, 0);
@@ -196,7 +195,7 @@ bool Nodes::place(int job, int tier, int gpus, Tick now, Tick& wake) {
 void Nodes::take(int job, int tier, int n, int gpus, Tick now, Tick& wakes) {
   Tier& of = tiers_[tier];
   Node& node = of.nodes[n];
-  if (node.free == of.size && sleep_after_ != kNever && now - node.empty_since > sleep_after_) {
+  if (node.free == of.size && sleeps(node, now)) {
     wake(tier, n, now);
     wakes = std::max(wakes, wake_);
   }
@@ -205,15 +204,12 @@ void Nodes::take(int job, int tier, int n, int gpus, Tick now, Tick& wakes) {
   of_job_[job].push_back({tier, n, gpus});
 }
 
-/// The sleep of an empty node so far.
-Stretch Nodes::slept(int tier, int n, Tick now) const {
-  const Tier& of = tiers_[tier];
-  const Node& node = of.nodes[n];
-  if (sleep_after_ == kNever || now - node.empty_since <= sleep_after_) return {};
-  return of.size * clock_.between(node.empty_since + sleep_after_, now);
+/// Ends the sleep of an empty node, if it sleeps.
+void Nodes::wake(int tier, int n, Tick now) {
+  const Node& node = tiers_[tier].nodes[n];
+  if (!sleeps(node, now)) return;
+  rests_.push_back({tier, node.empty_since + sleep_after_, now, &Off::asleep});
 }
-
-void Nodes::wake(int tier, int n, Tick now) { off_[tier].asleep += slept(tier, n, now); }
 
 void Nodes::release(int job, Tick now) {
   for (const Part& part : of_job_[job]) {
@@ -253,7 +249,7 @@ void Nodes::apply(const Change& change, Tick now) {
   Tier& of = tiers_[tier];
   Node& node = of.nodes[n];
   if (up) {
-    off_[tier].out += of.size * clock_.between(node.out_since, now);
+    rests_.push_back({tier, node.out_since, now, &Off::out});
     node.empty_since = now;
   } else {
     wake(tier, n, now);
@@ -265,15 +261,23 @@ void Nodes::apply(const Change& change, Tick now) {
   draw(tier, n, now);
 }
 
-std::vector<Nodes::Off> Nodes::off_by(Tick now) const {
-  std::vector<Off> off = off_;
-  for (std::size_t t = 0; t < tiers_.size(); ++t) {
-    for (std::size_t n = 0; n < tiers_[t].nodes.size(); ++n) {
-      const Node& node = tiers_[t].nodes[n];
+/// A run may go on with failures and repairs after the last end, so that rests end after `to`, too.
+std::vector<Nodes::Off> Nodes::off_between(Tick from, Tick to) const {
+  std::vector<Off> off(tiers_.size());
+  const auto add = [&](const Rest& rest) {
+    const Tick begin = std::max(from, rest.from), end = std::min(to, rest.to);
+    if (begin >= end) return;
+    off[rest.tier].*rest.kind += tiers_[rest.tier].size * clock_.between(begin, end);
+  };
+  const auto first = std::ranges::partition_point(
+      rests_, [&](Tick end) { return end <= from; }, &Rest::to);
+  std::for_each(first, rests_.end(), add);
+  for (int t = 0; t < static_cast<int>(tiers_.size()); ++t) {
+    for (const Node& node : tiers_[t].nodes) {
       if (!node.up) {
-        off[t].out += tiers_[t].size * clock_.between(std::min(node.out_since, now), now);
-      } else if (node.free == tiers_[t].size) {
-        off[t].asleep += slept(static_cast<int>(t), static_cast<int>(n), now);
+        add({t, node.out_since, to, &Off::out});
+      } else if (node.free == tiers_[t].size && sleeps(node, to)) {
+        add({t, node.empty_since + sleep_after_, to, &Off::asleep});
       }
     }
   }

@@ -50,11 +50,11 @@ class Nodes {
   void apply(const Change& change, Tick now);
   [[nodiscard]] int size(int tier) const { return tiers_[tier].size; }
 
-  /// GPU-seconds asleep and out of service, by tier.
   struct Off {
     Stretch asleep, out;
   };
-  [[nodiscard]] std::vector<Off> off_by(Tick now) const;
+  /// GPU-seconds asleep and out of service in a time that is over, by tier.
+  [[nodiscard]] std::vector<Off> off_between(Tick from, Tick to) const;
 
  private:
   struct Node {
@@ -82,12 +82,20 @@ class Nodes {
   struct NodeSeat {
     int gpus, job, node;
   };
+  /// A time in which a node slept or was out of service.
+  struct Rest {
+    int tier;
+    Tick from, to;
+    Stretch Off::*kind;
+  };
   [[nodiscard]] std::vector<NodeSeat> seats_of(int job, int tier, int gpus) const;
   [[nodiscard]] bool lay_out(const Tier& tier, std::vector<NodeSeat>& seats) const;
   [[nodiscard]] bool search_layout(const Tier& tier, std::vector<NodeSeat>& seats) const;
   [[nodiscard]] int find(const Tier& tier, int gpus) const;
   void take(int job, int tier, int node, int gpus, Tick now, Tick& wake);
-  [[nodiscard]] Stretch slept(int tier, int node, Tick now) const;
+  [[nodiscard]] bool sleeps(const Node& node, Tick now) const {
+    return sleep_after_ != kNever && now - node.empty_since > sleep_after_;
+  }
   void wake(int tier, int node, Tick now);
   void draw(int tier, int node, Tick now);
 
@@ -101,7 +109,7 @@ class Nodes {
   std::vector<Tier> tiers_;
   std::vector<std::vector<Part>> of_job_;
   std::unordered_map<int, std::vector<Part>> laid_out_;  ///< by make_room, until they are placed
-  std::vector<Off> off_;                                 ///< of what is over
+  std::vector<Rest> rests_;                              ///< that are over, in order of their ends
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 
