@@ -302,5 +302,47 @@ TEST(EnergyTest, EndsWithTheLastJobThoughNodesFailOnBesideOneThatNeverRuns) {
   }
 }
 
+TEST(EnergyTest, WhoeverStartsOnANodeThatWakesWaitsUntilItIsAwake) {
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 1, .gpus_per_node = 2}};
+  const auto submit = [&](double submit_s, double duration_s) {
+    WorkloadJob& job = workload.jobs.emplace_back();
+    job.id = static_cast<std::int64_t>(workload.jobs.size()) - 1;
+    job.submit_s = submit_s;
+    job.duration_s = duration_s;
+  };
+  SimulationOptions options;
+  options.sleep = {.after_s = 100, .watts = 5, .wake_s = 200};
+  for (const auto& [submit_s, duration_s] :
+       {std::pair{0, 10}, {500, 100}, {500, 100}, {1200, 400}, {1250, 300}, {1250, 50}}) {
+    submit(submit_s, duration_s);
+  }
+  using Times = std::vector<double>;
+  EXPECT_EQ(simulate(workload, "fifo", options).jobs.end_s,
+            (Times{10, 800, 800, 1800, 1700, 1750}));
+  // The shortest takes the GPUs of the one that woke the node, which then waits for the others.
+  EXPECT_EQ(simulate(workload, "srtf", options).jobs.end_s,
+            (Times{10, 800, 800, 1850, 1700, 1450}));
+}
+
+TEST(EnergyTest, AGuestOnANodeThatWakesWaitsUntilItIsAwake) {
+  Workload workload = on_gpus(1, {{0, 10}, {500, 100}, {550, 100}});
+  workload.pairs = {{"", "", 0, 1, 1}};
+  SimulationOptions options;
+  options.sharing = Sharing::mps;
+  options.sleep = {.after_s = 100, .watts = 5, .wake_s = 200};
+  const auto all = [](const Snapshot& snapshot) {
+    Plan plan;
+    const std::size_t n = snapshot.jobs.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::int64_t partner = n == 2 ? snapshot.jobs[1 - i].id : -1;
+      plan.allocations.push_back({snapshot.jobs[i].id, 0, 1, snapshot.now_s, partner});
+    }
+    return plan;
+  };
+  const Simulation run = simulate(workload, all, options);
+  EXPECT_EQ(run.jobs.end_s, (std::vector<double>{10, 800, 800}));
+}
+
 }  // namespace
 }  // namespace glidepath

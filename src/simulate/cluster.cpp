@@ -213,18 +213,12 @@ Tick Cluster::next_event() const {
 
 bool Cluster::start(int job, int tier, int gpus) {
   Run& run = runs[job];
-  Tick wake = 0;
-  if (nodes && !nodes->place(job, tier, gpus, now, wake)) return false;
+  if (nodes && !nodes->place(job, tier, gpus, now)) return false;
   run.gpus = gpus;
   free[tier] -= gpus;
   ++starts[tier];
   run.tier = tier;
-  run.since = run.began = now;
-  run.resumes = now + std::max(wake, run.first_start < 0 ? 0 : restart_of(job));
-  if (run.first_start < 0) run.first_start = now;
-  run.saved = run.done;
-  run.progressed = 0;
-  run.unsaved = {};
+  prepare(job, job);
   run_on(job);
   return true;
 }
@@ -251,16 +245,24 @@ void Cluster::join(int job, int host) {
   run.tier = other.tier;
   run.gpus = other.gpus;
   ++starts[run.tier];
-  run.since = run.began = now;
-  run.resumes = now + (run.first_start < 0 ? 0 : restart_of(job));
-  if (run.first_start < 0) run.first_start = now;
-  run.saved = run.done;
-  run.progressed = 0;
-  run.unsaved = {};
+  prepare(job, host);
   run.partner = host;
   other.partner = job;
   run_on(host);
   run_on(job);
+}
+
+/// What comes before the progress of a run on GPUs that `seated` was given: a restart, and until
+/// their nodes are awake.
+void Cluster::prepare(int job, int seated) {
+  Run& run = runs[job];
+  const Tick restart_ticks = run.first_start < 0 ? 0 : restart_of(job);
+  run.since = run.began = now;
+  run.resumes = now + std::max(nodes ? nodes->waking(seated, now) : 0, restart_ticks);
+  if (run.first_start < 0) run.first_start = now;
+  run.saved = run.done;
+  run.progressed = 0;
+  run.unsaved = {};
 }
 
 double Cluster::speed(int job) const {

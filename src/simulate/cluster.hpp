@@ -175,6 +175,7 @@ class Cluster {
  private:
   void settle(int job);
   void progress(Run& run, Tick length, double gpus) const;
+  void prepare(int job, int seated);
   void run_on(int job);
   void draw_crash(int job);
   void leave(int job);

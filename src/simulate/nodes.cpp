@@ -166,11 +166,11 @@ std::optional<std::vector<int>> Nodes::make_room(int job, int tier, int gpus) {
   return moved;
 }
 
-bool Nodes::place(int job, int tier, int gpus, Tick now, Tick& wake) {
+bool Nodes::place(int job, int tier, int gpus, Tick now) {
   if (const auto found = laid_out_.find(job); found != laid_out_.end()) {
     const std::vector<Part> parts = std::move(found->second);
     laid_out_.erase(found);
-    for (const Part& part : parts) take(job, tier, part.node, part.gpus, now, wake);
+    for (const Part& part : parts) take(job, tier, part.node, part.gpus, now);
     return true;
   }
   if (!fits(tier, gpus)) return false;
@@ -180,24 +180,24 @@ bool Nodes::place(int job, int tier, int gpus, Tick now, Tick& wake) {
     const int part = std::min(left, of.size);
     const int node = find(of, part);
     if (node < 0) break;
-    take(job, tier, node, part, now, wake);
+    take(job, tier, node, part, now);
     left -= part;
   }
   for (std::size_t n = 0; left > 0 && n < of.nodes.size(); ++n) {  // what is free anywhere
     const int part = of.nodes[n].up ? std::min(left, of.nodes[n].free) : 0;
     if (part == 0) continue;
-    take(job, tier, static_cast<int>(n), part, now, wake);
+    take(job, tier, static_cast<int>(n), part, now);
     left -= part;
   }
   return true;
 }
 
-void Nodes::take(int job, int tier, int n, int gpus, Tick now, Tick& wakes) {
+void Nodes::take(int job, int tier, int n, int gpus, Tick now) {
   Tier& of = tiers_[tier];
   Node& node = of.nodes[n];
   if (node.free == of.size && sleeps(node, now)) {
     wake(tier, n, now);
-    wakes = std::max(wakes, wake_);
+    node.awake_at = now + wake_;
   }
   --of.with_free[node.free];
   ++of.with_free[node.free -= gpus];
@@ -209,6 +209,14 @@ void Nodes::wake(int tier, int n, Tick now) {
   const Node& node = tiers_[tier].nodes[n];
   if (!sleeps(node, now)) return;
   rests_.push_back({tier, node.empty_since + sleep_after_, now, &Off::asleep});
+}
+
+Tick Nodes::waking(int job, Tick now) const {
+  Tick until = now;
+  for (const Part& part : of_job_[job]) {
+    until = std::max(until, tiers_[part.tier].nodes[part.node].awake_at);
+  }
+  return until - now;
 }
 
 void Nodes::release(int job, Tick now) {
@@ -250,7 +258,7 @@ void Nodes::apply(const Change& change, Tick now) {
   Node& node = of.nodes[n];
   if (up) {
     rests_.push_back({tier, node.out_since, now, &Off::out});
-    node.empty_since = now;
+    node.empty_since = node.awake_at = now;
   } else {
     wake(tier, n, now);
     node.out_since = now;

@@ -21,9 +21,10 @@ class Nodes {
   Nodes(const Workload& workload, const SimulationOptions& options, const Clock& clock, Tick start);
 
   /// Puts a gang on nodes: parts of used nodes first (best fit), then empty nodes, those used last
-  /// first so that the others may sleep. What a node takes to wake is added to `wake`. False where
-  /// the gang must fit in nodes and does not.
-  bool place(int job, int tier, int gpus, Tick now, Tick& wake);
+  /// first so that the others may sleep. False where the gang must fit in nodes and does not.
+  bool place(int job, int tier, int gpus, Tick now);
+  /// Until all nodes of a job are awake.
+  [[nodiscard]] Tick waking(int job, Tick now) const;
   /// Whether a gang finds nodes where the others are; always where it need not fit in nodes.
   [[nodiscard]] bool fits(int tier, int gpus) const;
   /// Looks for nodes for a gang where others of its tier may change theirs: whole nodes first, then
@@ -59,7 +60,7 @@ class Nodes {
  private:
   struct Node {
     int free = 0;
-    Tick empty_since = 0, out_since = 0;
+    Tick empty_since = 0, out_since = 0, awake_at = 0;
     bool up = true;
     std::uint64_t changes = 0;
   };
@@ -92,7 +93,7 @@ class Nodes {
   [[nodiscard]] bool lay_out(const Tier& tier, std::vector<NodeSeat>& seats) const;
   [[nodiscard]] bool search_layout(const Tier& tier, std::vector<NodeSeat>& seats) const;
   [[nodiscard]] int find(const Tier& tier, int gpus) const;
-  void take(int job, int tier, int node, int gpus, Tick now, Tick& wake);
+  void take(int job, int tier, int node, int gpus, Tick now);
   [[nodiscard]] bool sleeps(const Node& node, Tick now) const {
     return sleep_after_ != kNever && now - node.empty_since > sleep_after_;
   }
