@@ -238,7 +238,7 @@ inline py::object dict_hint(const char* key, const char* value) {
                   "dict")[py::make_tuple(imported("builtins", key), imported("builtins", value))];
 }
 
-/// A column of numbers: any array-like, one number, None is empty; to Python a copy.
+/// A column of numbers: any array-like, one number, None is empty; to Python a read-only copy.
 template <>
 struct Convert<std::vector<double>> {
   static std::string type() { return "numpy.typing.ArrayLike | None"; }
@@ -251,7 +251,9 @@ struct Convert<std::vector<double>> {
     const DoubleArray array = borrow(value, std::string(where.field).c_str());
     return {array.data(), array.data() + array.size()};
   }
-  static py::array_t<double> out(std::vector<double> values) { return adopt(std::move(values)); }
+  static py::array_t<double> out(std::vector<double> values) {
+    return read_only(adopt(std::move(values)));
+  }
 };
 
 /// A matrix, in the same way.
@@ -264,7 +266,7 @@ struct Convert<Rows> {
   }
   static py::array_t<double> out(Rows matrix) {
     const std::vector<py::ssize_t> shape{matrix.rows(), matrix.cols()};
-    return adopt(std::move(matrix), shape);
+    return read_only(adopt(std::move(matrix), shape));
   }
 };
 
@@ -298,7 +300,9 @@ struct Convert<Indices> {
     const Int64Array array = borrow_int64(value, std::string(where.field).c_str());
     return {{array.data(), array.data() + array.size()}};
   }
-  static py::array_t<std::int64_t> out(Indices column) { return adopt(std::move(column.values)); }
+  static py::array_t<std::int64_t> out(Indices column) {
+    return read_only(adopt(std::move(column.values)));
+  }
 };
 
 /// A list; any iterable goes in.

@@ -32,8 +32,14 @@ using Int64Array = py::array_t<std::int64_t, py::array::c_style>;
 
 namespace detail {
 
-inline std::string dimensions(py::ssize_t count) {
-  return std::to_string(count) + (count == 1 ? " dimension" : " dimensions");
+/// Lists within a list that make no table are refused as such, not as what is no array.
+inline void refuse_ragged(py::handle object, const char* name) {
+  try {
+    py::module_::import("numpy").attr("asarray")(object);
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(PyExc_ValueError)) return;
+    throw InputError(std::string(name) + ": its rows differ in length");
+  }
 }
 
 /// No stage knows of values that are there and do not count.
@@ -56,6 +62,7 @@ py::array_t<T, py::array::c_style> borrow(py::handle object, const char* name, i
   const auto found = py::array::ensure(object);
   if (!found) {
     PyErr_Clear();
+    refuse_ragged(object, name);
     throw py::type_error(std::string(name) + ": expected an array of " + wanted + ", got " +
                          std::string(py::str(py::type::handle_of(object).attr("__name__"))));
   }
@@ -66,8 +73,9 @@ py::array_t<T, py::array::c_style> borrow(py::handle object, const char* name, i
                          std::string(py::str(found.dtype())));
   }
   if (found.ndim() != ndim) {
-    throw InputError(std::string(name) + ": expected " + dimensions(ndim) + ", got " +
-                     dimensions(found.ndim()));
+    throw InputError(std::string(name) + ": expected " + std::to_string(ndim) +
+                     (ndim == 1 ? " dimension, got " : " dimensions, got ") +
+                     std::to_string(found.ndim()));
   }
   auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(found);
   if (!array) throw py::error_already_set();
@@ -130,6 +138,13 @@ requires(!std::is_reference_v<Values>) auto adopt(Values&& values,
   const py::capsule free(owner.get(), [](void* p) { delete static_cast<Values*>(p); });
   owner.release();  // NOLINT(bugprone-unused-return-value): the capsule owns it now
   return py::array_t<T>(std::move(shape), data, free);
+}
+
+/// Makes an array read-only: what is written into a copy that a property gives would be lost.
+template <typename Array>
+Array read_only(Array array) {
+  array.attr("flags").attr("writeable") = false;
+  return array;
 }
 
 }  // namespace glidepath::python

@@ -234,9 +234,7 @@ Fields<T>& fields_of() {
 /// Numbers of a record as a read-only array that keeps it alive.
 inline py::array_t<double> shown(const double* data, std::vector<py::ssize_t> shape,
                                  const py::object& record) {
-  py::array_t<double> array(std::move(shape), data, record);
-  array.attr("flags").attr("writeable") = false;
-  return array;
+  return read_only(py::array_t<double>(std::move(shape), data, record));
 }
 
 template <class T>

@@ -54,6 +54,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             sentence = _refusal(function, args, kwargs, error)
             if sentence is None:
                 raise
+        except OverflowError as error:
+            large = _too_large(function, args, kwargs) if _is_ours(error) else None
+            if large is None:
+                raise
+            raise InputError(large) from None
         raise TypeError(sentence)
 
     return call
@@ -161,7 +166,18 @@ def _refusal(
         for name, value in given.items():
             if hints.get(name) is int and value >= 2**31:
                 return f"{verb}: {name} is {value}, expected a whole number of at most 31 bits"
-        return f"{verb}: an argument has the wrong type"
+        return _too_large(function, args, kwargs) or f"{verb}: an argument has the wrong type"
+    return None
+
+
+def _too_large(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> str | None:
+    """Say which argument is a whole number that no float can be."""
+    for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            verb = function.__qualname__.removesuffix(".__init__")
+            return f"{verb}: {name} is beyond {sys.float_info.max:.2g}, the largest number"
     return None
 
 

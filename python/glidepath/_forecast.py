@@ -225,7 +225,9 @@ class ForecastBatch(Recorded):
     @property
     def status(self) -> NDArray[np.str_]:
         """Status of each row, shape (m,), as in `Forecast`."""
-        return np.array(self._record.status, dtype=np.str_)
+        found = np.array(self._record.status, dtype=np.str_)
+        found.flags.writeable = False
+        return found
 
     def quantile(self, p: float) -> Floats:
         """Give the quantiles of a level of `levels`, shape (m, h); InputError for another one."""

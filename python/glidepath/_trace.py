@@ -34,8 +34,8 @@ def array_of(values: ArrayLike, name: str, ndim: int = 1) -> NDArray[Any]:
     """Give an array of numbers of so many dimensions; whatever else is refused by its name."""
     try:
         found = np.asarray(unmasked(values))
-    except ValueError as error:  # rows of different length
-        raise InputError(f"{name}: {error}") from None
+    except ValueError:
+        raise InputError(f"{name}: its rows differ in length") from None
     except (RuntimeError, TypeError) as error:  # of a tensor with gradients, on a GPU, in bfloat16
         raise TypeError(
             f"{name}: a {type(values).__name__} is no array of numbers: {error}"

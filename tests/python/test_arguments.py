@@ -33,6 +33,40 @@ def scaling() -> gp.Scaling:
     return gp.fit_scaling([1, 2], [1.0, 0.6])
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda number: gp.reach(CURVE, number, budget=500), "reach: target"),
+        (lambda number: gp.reach(CURVE, 1.01, budget=number), "reach: budget"),
+        (lambda number: gp.Watch(target=-number), "Watch: target"),
+        (lambda number: gp.Watch().add(number, 1.0), "Watch.add: step"),
+        (lambda number: gp.Schedule.cosine(0.1, number), "Schedule.cosine: steps"),
+    ],
+)
+def test_a_whole_number_that_no_float_can_be_is_named(
+    call: Callable[[int], object], name: str
+) -> None:
+    for digits in (400, 5000):
+        with pytest.raises((gp.InputError, TypeError), match=rf"^{name} is beyond 1\.8e\+308, the"):
+            call(10**digits)
+
+
+def test_rows_that_differ_in_length_are_told_in_the_same_words() -> None:
+    for call in (
+        lambda: gp.fit_batch([1, 2, 3], [[1, 2, 3], [1]], family="pow3"),
+        lambda: gp.forecast_batch([1, 2, 3], [[1, 2, 3], [1]], 10),
+        lambda: gp.Trace([1, 2], [[1, 2], [1]]),
+    ):
+        with pytest.raises(gp.InputError, match=r"^loss: its rows differ in length$"):
+            call()
+    for call in (
+        lambda: gp.fit_batch([1, 2, 3], [1, 2, 3], family="pow3"),
+        lambda: gp.forecast_batch([1, 2, 3], [1, 2, 3], 10),
+    ):
+        with pytest.raises(gp.InputError, match=r"^loss: expected 2 dimensions, got 1$"):
+            call()
+
+
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "user_quota": (
         lambda: gp.solve_round(**ROUND, capacity=[2], user_quota=[0]),

@@ -232,7 +232,15 @@ def test_a_batch_of_forecasts_has_what_one_forecast_has() -> None:
 
 def test_what_a_function_gives_cannot_be_written_to() -> None:
     batch = gp.fit_batch(STEP, [LOSS], family="pow3")
-    for column in (*batch.params.values(), batch.sigma, batch.status):
+    ahead = gp.forecast_batch(STEP, [LOSS], 1000)
+    chosen = gp.solve_round([0], [0], [1], [3.0], [2])
+    starts = gp.start_times(QUEUE)
+    for column in (
+        *(*batch.params.values(), batch.sigma, batch.status),
+        *(ahead.status, ahead.median, gp.fit(RUN, family="pow3").covariance),
+        *(chosen.chosen, chosen.prices, gp.plan(QUEUE).prices),
+        *(starts.job, starts.levels, starts.quantiles),
+    ):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = column[0]
 
