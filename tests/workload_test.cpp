@@ -184,6 +184,17 @@ TEST_F(TraceFileTest, ReadsTracesOfTiresiasAsTheyAre) {
   EXPECT_EQ(workload.jobs[1].duration_s, 147);
 }
 
+TEST_F(TraceFileTest, PrefersItsOwnNamesWhereATraceHasThoseOfTiresiasToo) {
+  const auto file = write("a.csv",
+                          "job_id,job,submit_time,submit_s,gpus,duration,duration_s\n"
+                          "90,1,2023-01-01,7,2,1:00:00,3600\n");
+  const Workload workload = workload_from_trace(file, 4, 2);
+  ASSERT_EQ(workload.jobs.size(), 1U);
+  EXPECT_EQ(workload.jobs[0].id, 1);
+  EXPECT_EQ(workload.jobs[0].submit_s, 7);
+  EXPECT_EQ(workload.jobs[0].duration_s, 3600);
+}
+
 TEST_F(TraceFileTest, ReadsWhatJobsMaySayBesideTheirWork) {
   const auto file = write("a.csv",
                           "job,submit_s,gpus,duration_s,class,weight,priority,deadline_s\n"

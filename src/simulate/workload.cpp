@@ -201,8 +201,8 @@ Workload workload_from_trace(const std::filesystem::path& file, int gpus,
   CsvReader csv(file);
   // Our names, and those of Tiresias, so that its traces are read as they are.
   const auto either = [&](std::string_view ours, std::string_view theirs) {
-    const int found = csv.find(theirs);
-    return found >= 0 ? found : csv.column(ours);
+    const bool named = csv.find(ours) >= 0 || csv.find(theirs) < 0;
+    return named ? csv.column(ours) : csv.find(theirs);
   };
   const int job_column = either("job", "job_id");
   const int submit = either("submit_s", "submit_time");
