@@ -61,6 +61,11 @@ std::vector<std::string_view> wide_fields(std::string_view text) {
   return fields;
 }
 
+bool are_digits(std::string_view field) {
+  return !field.empty() && field.size() <= 15 &&
+         field.find_first_not_of("0123456789") == field.npos;
+}
+
 /// Whether fields are a line of names of which the first counts.
 bool begins_table(const std::vector<std::string_view>& fields) {
   const auto is_name = [](std::string_view field) {
@@ -151,6 +156,8 @@ std::optional<Line> TableRows::spaced(std::string_view text) {
     const std::vector<std::string_view>& found = names ? wide : fields;
     columns_.assign(found.begin(), found.end());
     if (columns_[0] == "E") columns_[0] = "epoch";
+    indent_ = plain.find_first_not_of(' ');
+    width_ = plain.size();
     if (lower(columns_[1]) == "gpu_mem") {  // YOLO's, of losses without that word
       for (std::string& column : columns_) {
         if (among(kYolo, column)) column += "_loss";
@@ -165,15 +172,21 @@ std::optional<Line> TableRows::spaced(std::string_view text) {
   return row;
 }
 
-std::optional<Line> TableRows::row_of(const std::vector<std::string_view>& fields,
+/// Whether fields are a row of a data frame, as pandas and R print it: its number stands left of
+/// where the names of the columns begin, and has no name.
+bool TableRows::is_of_frame(std::span<const std::string_view> fields, std::string_view text) const {
+  if (indent_ == 0 || fields.size() != columns_.size() + 1 || blank_length(text) > 0) return false;
+  if (!are_digits(fields[0]) || !number_in(fields[1])) return false;
+  return fields[0].size() <= indent_ && (are_digits(fields[1]) || text.size() == width_);
+}
+
+std::optional<Line> TableRows::row_of(std::span<const std::string_view> fields,
                                       std::string_view text) const {
+  const bool of_frame = is_of_frame(fields, text);
+  if (of_frame) fields = fields.subspan(1);
   const std::size_t of = fields[0].find('/');
-  const auto digits = [](std::string_view field) {
-    return !field.empty() && field.size() <= 15 &&
-           field.find_first_not_of("0123456789") == field.npos;
-  };
-  if (!digits(fields[0].substr(0, of))) return {};
-  if (of != std::string_view::npos && !digits(fields[0].substr(of + 1))) return {};
+  if (!are_digits(fields[0].substr(0, of)) && !(of_frame && number_in(fields[0]))) return {};
+  if (of != std::string_view::npos && !are_digits(fields[0].substr(of + 1))) return {};
   std::vector<std::pair<std::string_view, std::optional<double>>> cells;
   for (std::size_t i = 1; i < std::min(columns_.size(), fields.size()); ++i) {
     const std::optional<double> value = number_in(fields[i]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +27,15 @@ class TableRows {
   [[nodiscard]] std::optional<Line> spaced(std::string_view text);
 
  private:
-  [[nodiscard]] std::optional<Line> row_of(const std::vector<std::string_view>& fields,
+  [[nodiscard]] std::optional<Line> row_of(std::span<const std::string_view> fields,
                                            std::string_view text) const;
+  [[nodiscard]] bool is_of_frame(std::span<const std::string_view> fields,
+                                 std::string_view text) const;
 
   std::vector<std::string> columns_, ruled_, of_classes_;
-  bool scored_ = false;       ///< the row `all` of this epoch was read
-  bool below_names_ = false;  ///< the line before had names between rules
+  std::size_t indent_ = 0, width_ = 0;  ///< of the line of names
+  bool scored_ = false;                 ///< the row `all` of this epoch was read
+  bool below_names_ = false;            ///< the line before had names between rules
 };
 
 }  // namespace glidepath::detail
