@@ -109,7 +109,7 @@ class Rounds {
         if (round_end >= 0) round_start = round_end;
         now = round_end = latest;
       } else if (cluster_.arrived < jobs) {
-        now = std::max(now, submit(cluster_.arrived));
+        now = std::max(now, std::min(submit(cluster_.arrived), next_reset()));
       }
       end_round(round_start);
       for (; cluster_.arrived < jobs && submit(cluster_.arrived) <= now; ++cluster_.arrived)
@@ -132,6 +132,11 @@ class Rounds {
   [[nodiscard]] double submit(int job) const { return cluster_.seconds(cluster_.runs[job].submit); }
   [[nodiscard]] int tiers() const { return static_cast<int>(cluster_.capacity.size()); }
   [[nodiscard]] int gpus(const Member& member) const { return cluster_.runs[member.job].gpus; }
+
+  /// When jobs that have no share yet get one.
+  [[nodiscard]] double next_reset() const {
+    return stale_ && !members_.empty() ? last_reset_ + kResetS : kInfinity;
+  }
 
   void admit() {
     Member member{.job = cluster_.arrived};

@@ -313,3 +313,10 @@ def test_the_targets_that_are_drawn_for_scores_are_what_other_runs_reached(tmp_p
     losses = gp.generate_workload(supercom, users=10)
     assert (scores.jobs["target_loss"] == -losses.jobs["target_loss"]).all()
     assert gp.simulate(scores, "dare").mean_jct_s == gp.simulate(losses, "dare").mean_jct_s
+
+
+@pytest.mark.parametrize("policy", ["max_min", "max_min_unaware", "fifo_perf", "isolated"])
+def test_a_job_that_waits_for_its_share_has_it_at_the_next_renewal(policy: str) -> None:
+    jobs = {"job": [0, 1, 2], "submit_s": [1000, 1050, 1e6], "duration_s": [100] * 3}
+    run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), policy)
+    assert run.jobs["start_s"].tolist() == [1000, 1000 + 1920, 1e6]
