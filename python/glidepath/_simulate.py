@@ -135,12 +135,14 @@ class Simulation(Result):
         Emitted for that energy; NaN without an intensity.
     worst_ftf, share_unfair : float
         Largest finish-time fairness (JCT over the time with a fair share of the cluster), and the
-        share of jobs for which it is above ``unfair_above``; NaN where no job ends.
+        share of jobs for which it is above ``unfair_above``; NaN where no job ends. A job that was
+        given up before it did any work has none.
     worst_ftf_static, share_unfair_static : float
         The same where a fair share is 1 / (jobs of the whole workload) of the GPUs throughout, as
         Shockwave reports them (Zheng et al., NSDI 2023).
     share_in_time : float
-        Share of the jobs with a deadline that ended by then; NaN without deadlines.
+        Share of the jobs with a deadline that ended by then and were not given up; NaN without
+        deadlines.
     failures : int
         Failures of jobs, those of nodes under them included.
     lost_gpu_seconds : float

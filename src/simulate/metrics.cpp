@@ -27,6 +27,9 @@ struct Fairness {
   /// Contention max(1, N / C), N all jobs of the workload (Shockwave, Zheng et al., NSDI 2023).
   std::vector<double> fixed;
 };
+
+/// NaN for a job that has not ended, and for one that was given up before it did any work: it had
+/// no use for a share.
 Fairness finish_time_fairness(const Cluster& cluster) {
   std::vector<std::pair<Tick, int>> changes;
   for (const Run& run : cluster.runs) {
@@ -50,13 +53,15 @@ Fairness finish_time_fairness(const Cluster& cluster) {
   double all_gpus = 0;
   for (const Tier& tier : cluster.workload.tiers) all_gpus += tier.gpus();
   const double all_jobs = static_cast<double>(cluster.runs.size());
+  const double nan = std::numeric_limits<double>::quiet_NaN();
   Fairness out;
   out.live.reserve(cluster.runs.size());
   out.fixed.reserve(cluster.runs.size());
   for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
     const Run& run = cluster.runs[i];
-    if (run.end <= run.submit) {
-      const double none = run.end < 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+    const bool without_work = run.outcome == JobOutcome::never && run.done <= 0;
+    if (run.end <= run.submit || without_work) {
+      const double none = run.end < 0 || without_work ? nan : 1.0;
       out.live.push_back(none);
       out.fixed.push_back(none);
       continue;
@@ -177,6 +182,7 @@ Ended job_columns(const Cluster& cluster, Simulation& out) {
     const Run& run = cluster.runs[i];
     const WorkloadJob& submitted = cluster.workload.jobs[cluster.order[i]];
     const bool has_ended = run.end >= 0;
+    const bool done = run.outcome == JobOutcome::finished || run.outcome == JobOutcome::target;
     const auto if_ended = [&](Tick tick) { return has_ended ? cluster.seconds(tick) : nan; };
     jobs.job.push_back(submitted.id);
     jobs.user.push_back(submitted.user);
@@ -196,7 +202,7 @@ Ended job_columns(const Cluster& cluster, Simulation& out) {
     out.failures += run.failures;
     if (submitted.deadline_s < kInfinity) {
       ++with_deadline;
-      in_time += has_ended && cluster.seconds(run.end) <= submitted.deadline_s;
+      in_time += done && cluster.seconds(run.end) <= submitted.deadline_s;
     }
     out.gpu_seconds += jobs.gpu_seconds.back();
     ended.first = std::min(ended.first, run.submit);
@@ -239,12 +245,15 @@ Simulation results(const Cluster& cluster, std::string policy) {
   tier_accounts(cluster, first, std::max({first, last, cluster.last_held}), out);
   Fairness fairness = finish_time_fairness(cluster);
   const auto sum_up = [&](const std::vector<double>& ftf, double& worst, double& unfair) {
-    if (ended == 0) worst = nan;
+    double known = 0;
     for (const double rho : ftf) {
-      if (rho > worst) worst = rho;  // false for NaN
+      if (std::isnan(rho)) continue;
+      ++known;
+      worst = std::max(worst, rho);
       unfair += rho > cluster.options.unfair_above;
     }
-    unfair /= ended;
+    if (known == 0) worst = nan;
+    unfair /= known;
   };
   sum_up(fairness.live, out.worst_ftf, out.share_unfair);
   sum_up(fairness.fixed, out.worst_ftf_static, out.share_unfair_static);

@@ -320,3 +320,20 @@ def test_a_job_that_waits_for_its_share_has_it_at_the_next_renewal(policy: str) 
     jobs = {"job": [0, 1, 2], "submit_s": [1000, 1050, 1e6], "duration_s": [100] * 3}
     run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), policy)
     assert run.jobs["start_s"].tolist() == [1000, 1000 + 1920, 1e6]
+
+
+def test_a_job_that_is_given_up_is_not_in_time_and_without_work_has_no_fairness() -> None:
+    jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [100, 100], "deadline_s": [500, 500]}
+    workload = gp.Workload([gp.Tier("t", 1)], jobs)
+
+    def gives_up(snapshot: gp.Snapshot) -> gp.Plan:
+        stop = [job.id for job in snapshot.jobs if job.id == 1 and snapshot.now_s >= 50]
+        held = [gp.Allocation(job.id, 0, 1) for job in snapshot.jobs if job.id == 0]
+        return gp.Plan(allocations=held, stop=stop)
+
+    run = gp.simulate(workload, gives_up, round_s=50.0)
+    assert run.jobs["outcome"].tolist() == ["finished", "never"]
+    assert run.share_in_time == 0.5
+    for ftf, worst in (("ftf", run.worst_ftf), ("ftf_static", run.worst_ftf_static)):
+        assert np.isnan(run.jobs[ftf][1])
+        assert worst == run.jobs[ftf][0]
