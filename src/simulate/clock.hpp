@@ -20,6 +20,7 @@ inline constexpr Tick kNever = std::numeric_limits<Tick>::max();
 inline constexpr Tick kLastTick = 4'000'000'000'000'000'000;
 /// The longest time that may be given, in seconds; a million ticks each, it adds to kLastTick.
 inline constexpr double kMaxSeconds = 1e12;
+inline constexpr double kJoulesPerKwh = 3.6e6;
 inline constexpr std::string_view kMaxSecondsText = "1e12";  ///< in sentences
 
 /// Refuses a time above kMaxSeconds.

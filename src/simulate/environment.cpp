@@ -99,7 +99,7 @@ struct Environment::State {
     return {reached > 0 ? sum / reached / cluster.runs[job].fastest : budget_s, reached / n};
   }
 
-  [[nodiscard]] double watts_now() const {
+  [[nodiscard]] double watts_awake() const {
     double sum = 0;
     for (std::size_t t = 0; t < cluster.capacity.size(); ++t) {
       sum += cluster.workload.tiers[t].idle_watts * cluster.free[t];
@@ -112,6 +112,17 @@ struct Environment::State {
     return sum;
   }
 
+  /// What nodes drew less than that because they slept.
+  [[nodiscard]] double joules_saved(detail::Tick from, detail::Tick to) const {
+    if (!cluster.nodes || options.sleep.after_s == detail::kInfinity) return 0;
+    const std::vector<detail::Nodes::Off> off = cluster.nodes->off_between(from, to);
+    double sum = 0;
+    for (std::size_t t = 0; t < off.size(); ++t) {
+      sum += (cluster.workload.tiers[t].idle_watts - options.sleep.watts) * off[t].asleep.s;
+    }
+    return sum;
+  }
+
   /// Goes to the next event by `next` and takes what it cost off the reward. False where nothing is
   /// left.
   template <class Next>
@@ -119,10 +130,12 @@ struct Environment::State {
     const detail::Tick before = cluster.now;
     const double jobs = cluster.live;
     const bool began = cluster.arrived > 0;  // before the first submission nothing counts
-    const double watts = energy_weight > 0 && began ? watts_now() : 0;
+    const bool costs = energy_weight > 0 && began;
+    const double watts = costs ? watts_awake() : 0;
     if (!next()) return false;
     const double hours = cluster.seconds(cluster.now - before) / 3600;
     if (began) reward -= hours * (jobs + energy_weight * watts / 1000);
+    if (costs) reward += energy_weight * joules_saved(before, cluster.now) / detail::kJoulesPerKwh;
     return true;
   }
 

@@ -16,8 +16,6 @@ namespace glidepath::detail {
 
 namespace {
 
-constexpr double kJoulesPerKwh = 3.6e6;
-
 /// Finish-time fairness of each job: JCT over the time that it would have taken with an equal share
 /// of the cluster, A times the contention: A its time alone with the same share of each tier.
 struct Fairness {

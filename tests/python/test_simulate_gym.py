@@ -329,3 +329,14 @@ def test_threads_have_environments_of_their_own_or_take_turns() -> None:
     with ThreadPoolExecutor(4) as pool:
         said = set().union(*pool.map(steps, range(4)))
     assert said <= {"environment: one call at a time, another thread is in it"}
+
+
+@pytest.mark.parametrize("wake_s", [0.0, 30.0])
+def test_nodes_that_sleep_cost_as_much_in_the_reward_as_in_the_account(wake_s: float) -> None:
+    sleep = {"after_s": 60.0, "watts": 5.0, "wake_s": wake_s}
+    env = SchedulingEnv(draw(3), energy_weight=1.0, sleep=sleep)
+    reward = play(env, 0, 0)
+    run = env.simulation()
+    assert -reward == pytest.approx(run.jobs["jct_s"].sum() / 3600 + run.energy_kwh)
+    awake = gp.simulate(draw(3), "first_fit").energy_kwh
+    assert run.energy_kwh < awake
