@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -45,13 +46,11 @@ constexpr GoodputRule kGoodput{[](double x) { return 1 + std::log(x); }, Growth:
 class GoodputPolicy {
  public:
   GoodputPolicy(const PolicySetup& setup, const GoodputRule& rule)
-      : rule_(rule),
-        round_s_(setup.options.round_s.value_or(*setup.info.round_s)),
-        in_nodes_(setup.options.in_nodes) {}
+      : rule_(rule), begins_round_(setup.facts.begins_round), in_nodes_(setup.options.in_nodes) {}
 
   Plan operator()(const Snapshot& snapshot) {
     history_.look(snapshot);
-    if (!begins_round(snapshot.now_s, round_s_)) return go_on(snapshot);
+    if (!begins_round_()) return go_on(snapshot);
     Plan plan;
     columns(snapshot, plan);
     const RoundPlan round = solve_round({.job = job_,
@@ -132,7 +131,7 @@ class GoodputPolicy {
   }
 
   GoodputRule rule_;
-  double round_s_;
+  std::function<bool()> begins_round_;
   bool in_nodes_;
   History history_;
   std::vector<std::int64_t> job_, tier_, gpus_, capacity_, node_gpus_, taken_tier_, taken_gpus_;

@@ -4,7 +4,6 @@
 #include "glidepath/plan.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -48,11 +47,6 @@ class History {
  private:
   std::unordered_map<std::int64_t, Known> known_;
 };
-
-/// Whether a round of so many seconds begins now: policies of rounds decide only then.
-[[nodiscard]] inline bool begins_round(double now_s, double round_s) {
-  return std::abs(std::remainder(now_s, round_s)) <= 1e-6 * round_s;
-}
 
 /// What runs goes on.
 [[nodiscard]] inline Plan go_on(const Snapshot& snapshot) {

@@ -134,6 +134,12 @@ class Live {
 
   void fail(int) {}
 
+  /// See Facts.
+  [[nodiscard]] bool in_session(std::int64_t id, double session_s) const {
+    const Tick passed = cluster_.now - cluster_.runs[observer_.job_of(id)].resumes;
+    return passed <= 0 || passed % std::max<Tick>(1, cluster_.ticks(session_s)) != 0;
+  }
+
   [[nodiscard]] Tick wake() const {
     Tick next = kNever;
     if (session_ != kNever) {
@@ -156,9 +162,14 @@ class Live {
     suspend_others();
     start_wanted();
     if (session_ == kNever) return;
-    for (const auto& [finish, job] : cluster_.ends) {  // a job that runs on begins a session
+    for (const auto& [finish, job] : cluster_.ends) {
+      const Run& run = cluster_.runs[job];
       Tick& end = session_end_[job];
-      if (end <= cluster_.now) end = cluster_.now + session_;
+      if (run.since == cluster_.now) {  // by this plan, or moved to other nodes
+        end = run.resumes + session_;
+      } else if (end <= cluster_.now) {  // runs on
+        end = cluster_.now + session_;
+      }
     }
   }
 
@@ -248,14 +259,13 @@ class Live {
       const auto it = wanted_.find(job);
       if (it == wanted_.end() || cluster_.runs[job].tier >= 0) continue;
       const auto [tier, gpus, partner] = it->second;
-      const bool joins = partner >= 0 && cluster_.runs[partner].tier == tier;
-      if (joins) {
+      if (partner >= 0 && cluster_.runs[partner].tier == tier) {
         cluster_.join(job, partner);
-      } else if (!(rules_.gangs == Gangs::move ? cluster_.start_moving(job, tier, gpus)
-                                               : cluster_.start(job, tier, gpus))) {
-        continue;  // no nodes have room for the gang
+      } else if (rules_.gangs == Gangs::move) {  // waits where no nodes have room for the gang
+        (void)cluster_.start_moving(job, tier, gpus);
+      } else {
+        (void)cluster_.start(job, tier, gpus);
       }
-      if (session_ != kNever) session_end_[job] = cluster_.runs[job].resumes + session_;
     }
   }
 
@@ -318,7 +328,12 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   const std::vector<WeightedObjective>& goals = objectives_of(plans);
   const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
                         !has_gangs(cluster.workload);
-  const Policy decide = traits.make({traits.info, cluster.options, pairs});
+  const Live* asked = nullptr;  // by the policy, which must be there first
+  const Facts facts{
+      .begins_round = [&] { return cluster.round == kNever || cluster.now % cluster.round == 0; },
+      .in_session = [&](std::int64_t job,
+                        double session_s) { return asked->in_session(job, session_s); }};
+  const Policy decide = traits.make({traits.info, cluster.options, pairs, facts});
   Live live(cluster, decide,
             {.sees = traits.info.sees,
              .looks_ahead = traits.looks_ahead || has_quality(goals),
@@ -329,6 +344,7 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
              .starts = rests(cluster, traits) && starts_alike(cluster),
              .min_run_s = plans.limits.min_run_s,
              .max_wait_s = plans.dynamics.max_wait_s});
+  asked = &live;
   run(cluster, live);
 }
 

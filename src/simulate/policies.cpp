@@ -567,7 +567,9 @@ Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> obje
 /// until the target is reached.
 class DarePolicy {
  public:
-  explicit DarePolicy(double session_s) : session_s_(session_s) {}
+  explicit DarePolicy(const PolicySetup& setup)
+      : session_s_(setup.options.session_s.value_or(*setup.info.session_s)),
+        in_session_(setup.facts.in_session) {}
 
   Plan operator()(const Snapshot& snapshot) const {
     Plan plan;
@@ -578,7 +580,7 @@ class DarePolicy {
       if (out_of_reach(job)) {
         plan.stop.push_back(job.id);
       } else {
-        order.push_back(turn_of(job, i, snapshot.now_s, filling.holds(job)));
+        order.push_back(turn_of(job, i, filling.holds(job)));
       }
     }
     std::sort(order.begin(), order.end());
@@ -591,9 +593,8 @@ class DarePolicy {
   enum class Stage : std::uint8_t { in_session, unprofiled, forecast };
   using Turn = std::tuple<Stage, double, std::size_t>;  // key within the stage, index of the job
 
-  [[nodiscard]] Turn turn_of(const Job& job, std::size_t index, double now_s,
-                             const Allocation* held) const {
-    if (held != nullptr && std::fmod(now_s - held->since_s + 1e-6, session_s_) > 1e-3) {
+  [[nodiscard]] Turn turn_of(const Job& job, std::size_t index, const Allocation* held) const {
+    if (held != nullptr && in_session_(job.id, session_s_)) {
       return {Stage::in_session, 0, index};
     }
     if (job.remaining_steps.empty()) return {Stage::unprofiled, job.attained_s, index};
@@ -609,6 +610,7 @@ class DarePolicy {
   }
 
   double session_s_;
+  InSession in_session_;
 };
 
 }  // namespace
@@ -626,7 +628,7 @@ Policy make_slurm_backfill(const PolicySetup& setup) {
 Policy make_gittins(const PolicySetup&) { return by_gittins_index; }
 
 Policy make_dare(const PolicySetup& setup) {
-  return DarePolicy(setup.options.session_s.value_or(*setup.info.session_s));
+  return DarePolicy(setup);
 }
 
 Policy make_fair_finish(const PolicySetup& setup) { return FairOrder(setup.options); }

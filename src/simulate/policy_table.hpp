@@ -26,11 +26,23 @@ inline constexpr double kStayFactor = 1 + PlanDynamics{}.hysteresis;
 /// Measured speeds of two live jobs on the same GPUs of a tier: what a profile of the pair says.
 using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t second, int tier)>;
 
+/// Whether a running job is inside a session of so many seconds. They are counted from when it
+/// began to make progress: after a restart, and once its nodes were awake.
+using InSession = std::function<bool(std::int64_t job, double session_s)>;
+
+/// What a policy may ask of its simulation beside what a Snapshot says. Without a simulation each
+/// decision begins a round and no job is inside a session.
+struct Facts {
+  std::function<bool()> begins_round = [] { return true; };
+  InSession in_session = [](std::int64_t, double) { return false; };
+};
+
 /// What a policy is made of. `pairs` is empty where jobs may not share.
 struct PolicySetup {
   const PolicyInfo& info;
   const SimulationOptions& options;
   const PairTable& pairs;
+  Facts facts{};
 };
 using MakePolicy = Policy(const PolicySetup& setup);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <unordered_map>
 #include <vector>
@@ -37,11 +38,13 @@ std::int64_t cost_of(double speedup) { return std::llround(1e9 / (speedup + kFlo
 class Pollux {
  public:
   explicit Pollux(const PolicySetup& setup)
-      : round_s_(setup.options.round_s.value_or(*setup.info.round_s)), rng_{setup.options.seed} {}
+      : begins_round_(setup.facts.begins_round),
+        round_s_(setup.options.round_s.value_or(*setup.info.round_s)),
+        rng_{setup.options.seed} {}
 
   Plan operator()(const Snapshot& snapshot) {
     history_.look(snapshot);
-    if (!begins_round(snapshot.now_s, round_s_)) return go_on(snapshot);
+    if (!begins_round_()) return go_on(snapshot);
     draw_ = 0;
     stream_ = static_cast<std::uint64_t>(std::llround(snapshot.now_s / round_s_));
     look_at_nodes(snapshot);
@@ -333,6 +336,7 @@ class Pollux {
     return true;
   }
 
+  std::function<bool()> begins_round_;
   double round_s_;
   Rng rng_;
   std::uint64_t stream_ = 0, draw_ = 0;

@@ -337,3 +337,39 @@ def test_a_job_that_is_given_up_is_not_in_time_and_without_work_has_no_fairness(
     for ftf, worst in (("ftf", run.worst_ftf), ("ftf_static", run.worst_ftf_static)):
         assert np.isnan(run.jobs[ftf][1])
         assert worst == run.jobs[ftf][0]
+
+
+@pytest.mark.parametrize("policy", ["sia", "goodput", "pollux"])
+def test_a_round_of_no_whole_number_of_ticks_is_a_round_all_the_same(policy: str) -> None:
+    n = 40
+    jobs = {
+        "job": list(range(n)),
+        "submit_s": [400.0 * k for k in range(n)],
+        "budget_steps": [600.0] * n,
+        "steps_per_s": [[1.0]] * n,
+    }
+    workload = gp.Workload([gp.Tier("t", 2)], jobs)
+    for round_s in (100 / 3, 33.3333333):
+        run = gp.simulate(workload, policy, round_s=round_s, spans=False)
+        assert (run.jobs["outcome"] == "finished").all()
+        assert (run.jobs["start_s"] - run.jobs["submit_s"]).max() <= 300
+
+
+@pytest.mark.parametrize("restart_s", [0.0, 1.0, 120.0])
+def test_a_session_of_dare_ends_as_long_after_a_restart_as_after_a_first_start(
+    restart_s: float,
+) -> None:
+    curves = [gp.Trace(STEPS, 0.3 + 2 * np.exp(-STEPS / tau)) for tau in (500.0, 150.0)]
+    jobs = {
+        "job": [0, 1, 2],
+        "submit_s": [0, 0, 1010],
+        "truth": [0, 0, 1],
+        "target_loss": [0.301, 0.301, 0.31],
+        "budget_steps": [2000] * 3,
+    }
+    workload = gp.Workload([gp.Tier("t", 1)], jobs, curves=curves)
+    run = gp.simulate(workload, "dare", session_s=300, restart_s=restart_s)
+    assert run.jobs["start_s"][:2].tolist() == [0, 300]
+    # One session after the other: the second run of job 0 or 1 begins at 600 s with a restart.
+    begins = 600 + restart_s
+    assert run.jobs["start_s"][2] == begins + 300 * math.ceil((1010 - begins) / 300)
