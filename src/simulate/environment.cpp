@@ -157,7 +157,7 @@ struct Environment::State {
   /// Lets the planner decide by `goals` for a while. Returns the reward.
   double plan_for(double seconds, double energy_weight) {
     double reward = 0;
-    if (!planned) planned = detail::stepwise(cluster, detail::steered_planner(options, goals));
+    if (!planned) planned = detail::stepwise(cluster, goals);
     if (cluster.arrived == 0) elapse(planned, energy_weight, reward);
     const detail::Tick until = cluster.now + cluster.ticks(seconds);
     while (!done() && cluster.now < until && !stuck) {

@@ -305,6 +305,30 @@ bool starts_alike(const Cluster& cluster) {
              jobs, [&](const WorkloadJob& job) { return job.priority == jobs.front().priority; });
 }
 
+NodeLayout layout_of(const Cluster& cluster) {
+  NodeLayout out;
+  if (!cluster.options.in_nodes) return out;
+  for (int t = 0; t < static_cast<int>(cluster.capacity.size()); ++t) {
+    out.free.push_back(cluster.nodes->free_by_node(t));
+  }
+  for (const Running& running : cluster.running) {
+    Seats& seats = out.of_job[cluster.submitted(running.job).id];
+    for (const Nodes::Part& part : cluster.nodes->parts_of(running.job)) {
+      seats.push_back({part.node, part.gpus});
+    }
+  }
+  return out;
+}
+
+/// For Foresight: `now` where the policy may follow a leader at all, which is on one tier.
+std::function<bool()> leads(const Cluster& cluster, const PolicyTraits& traits,
+                            std::function<bool()> now) {
+  const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
+                        !has_gangs(cluster.workload);
+  if (!traits.follows_leader || !one_tier) return {};
+  return now;
+}
+
 }  // namespace
 
 void run_policy(Cluster& cluster, const Policy& policy) {
@@ -326,19 +350,18 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   }
   const PlanOptions plans = cluster.options.planner.value_or(PlanOptions{});
   const std::vector<WeightedObjective>& goals = objectives_of(plans);
-  const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
-                        !has_gangs(cluster.workload);
   const Live* asked = nullptr;  // by the policy, which must be there first
   const Facts facts{
       .begins_round = [&] { return cluster.round == kNever || cluster.now % cluster.round == 0; },
       .in_session = [&](std::int64_t job,
-                        double session_s) { return asked->in_session(job, session_s); }};
+                        double session_s) { return asked->in_session(job, session_s); },
+      .layout = [&] { return layout_of(cluster); }};
   const Policy decide = traits.make({traits.info, cluster.options, pairs, facts});
   Live live(cluster, decide,
             {.sees = traits.info.sees,
              .looks_ahead = traits.looks_ahead || has_quality(goals),
              .elastic = traits.info.elastic,
-             .follows_leader = traits.follows_leader && for_completion(goals) && one_tier},
+             .follows_leader = leads(cluster, traits, [&] { return for_completion(goals); })},
             {.gangs = traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay,
              .rests = rests(cluster, traits),
              .starts = rests(cluster, traits) && starts_alike(cluster),
@@ -348,14 +371,20 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   run(cluster, live);
 }
 
-std::function<bool()> stepwise(Cluster& cluster, Policy policy) {
+std::function<bool()> stepwise(Cluster& cluster, const std::vector<WeightedObjective>& goals) {
   struct AtWork {
-    AtWork(Cluster& on, Policy decide)
-        : policy(std::move(decide)), live(on, policy, {.looks_ahead = true}) {}
+    AtWork(Cluster& on, const std::vector<WeightedObjective>& goals, const PolicyTraits& traits)
+        : policy(steered_planner(on.options, goals)),
+          live(on, policy,
+               {.looks_ahead = true,
+                .elastic = traits.info.elastic,
+                .follows_leader = leads(on, traits, [&goals] { return for_completion(goals); })},
+               {.gangs = traits.packs ? Gangs::move : Gangs::stay}) {}
     Policy policy;
     Live live;
   };
-  return [&cluster, work = std::make_shared<AtWork>(cluster, std::move(policy))] {
+  const PolicyTraits& traits = policy_named("best_value");
+  return [&cluster, work = std::make_shared<AtWork>(cluster, goals, traits)] {
     return advance(cluster, work->live);
   };
 }

@@ -17,9 +17,11 @@ void run_policy(Cluster& cluster, const Policy& policy);
 /// The same for a policy of the table.
 void run_named(Cluster& cluster, const PolicyTraits& traits);
 
-/// A policy at work one event at a time: each call goes to the next one, and is false when nothing
-/// is left. It sees all forecasts, losses on the way included. The cluster must outlive it.
-[[nodiscard]] std::function<bool()> stepwise(Cluster& cluster, Policy policy);
+/// `best_value` at work one event at a time, under goals that may change in between: each call goes
+/// to the next one, and is false when nothing is left. It sees all forecasts, losses on the way
+/// included. Cluster and goals must outlive it.
+[[nodiscard]] std::function<bool()> stepwise(Cluster& cluster,
+                                             const std::vector<WeightedObjective>& goals);
 
 /// What came of a run that is over. Takes the spans from the cluster.
 [[nodiscard]] Simulation results(const Cluster& cluster, std::string policy);

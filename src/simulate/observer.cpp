@@ -46,7 +46,8 @@ void Observer::leave(int job) {
 
 Snapshot Observer::snapshot() {
   running_.clear();
-  if (leader_) leader_->refresh([&](int job) { return predict_.likely(job); });
+  leads_ = leader_ && foresight_.follows_leader();
+  if (leads_) leader_->refresh([&](int job) { return predict_.likely(job); });
   for (std::size_t i = 0; i < live_.size(); ++i) observe(live_[i], jobs_[i]);
   return {.now_s = cluster_.seconds(cluster_.now),
           .tiers = tiers_,
@@ -122,7 +123,10 @@ void Observer::observe(int job, Job& seen) {
   seen.attained_gpu_s =
       (seen.attained_s - 0.5 * cluster_.seconds(shared)) * gang + extra / per_second;
   // Value per GPU is weight / (time x gang): the gang counts as the leader says.
-  if (leader_) seen.weight = cluster_.submitted(job).weight * run.gpus / leader_->factor(run.gpus);
+  if (leader_) {
+    const double weight = cluster_.submitted(job).weight;
+    seen.weight = leads_ ? weight * run.gpus / leader_->factor(run.gpus) : weight;
+  }
   seen.restart_s = run.first_start < 0 ? 0 : cluster_.seconds(cluster_.restart_of(job));
   const WorkloadJob& submitted = cluster_.submitted(job);
   if (submitted.truth >= 0) {

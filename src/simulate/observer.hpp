@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -32,9 +33,10 @@ class Logged {
 /// What is made for a policy beside what everybody may see.
 struct Foresight {
   Forecasts sees = Forecasts::all;
-  bool looks_ahead = false;     ///< also forecast the losses on the way
-  bool elastic = false;         ///< shows the gangs beside the one that a job asks for
-  bool follows_leader = false;  ///< weights that make the planner's values those of the leader
+  bool looks_ahead = false;  ///< also forecast the losses on the way
+  bool elastic = false;      ///< shows the gangs beside the one that a job asks for
+  /// Whether weights are to make the planner's values those of the leader now; empty = never.
+  std::function<bool()> follows_leader{};
 };
 
 /// The tiers and gangs on which a job may run, as a policy sees them.
@@ -68,6 +70,7 @@ class Observer {
   Foresight foresight_;
   Predictor predict_;
   std::optional<Leader> leader_;
+  bool leads_ = false;       ///< in this snapshot
   std::vector<Tier> tiers_;  ///< without the nodes that are out
   std::vector<Job> shown_;   ///< jobs that some tier can hold while nodes are out
   std::vector<int> live_;    ///< in order of submission

@@ -84,6 +84,30 @@ def test_all_weight_on_one_objective_is_the_planner_with_it(objective: str) -> N
     assert steps > 3
 
 
+@pytest.mark.parametrize("options", [{}, {"in_nodes": True}])
+def test_all_weight_on_completion_times_is_best_value_for_them(options: dict[str, Any]) -> None:
+    weights = np.array([float(name == "jct") for name in OBJECTIVES], np.float32)
+    for seed in range(8):
+        workload = draw(seed)
+        env = SchedulingEnv(workload, weights_for_s=900, **options)
+        env.reset(seed=0)
+        while not env.step(weights)[2]:
+            pass
+        want = gp.simulate(workload, "best_value:jct", **options)
+        np.testing.assert_array_equal(env.simulation().jobs["end_s"], want.jobs["end_s"])
+
+
+@pytest.mark.parametrize("wake_s", [0.0, 30.0])
+def test_nodes_that_sleep_cost_as_much_in_the_reward_as_in_the_account(wake_s: float) -> None:
+    sleep = {"after_s": 60.0, "watts": 5.0, "wake_s": wake_s}
+    env = SchedulingEnv(draw(3), energy_weight=1.0, sleep=sleep)
+    reward = play(env, 0, 0)
+    run = env.simulation()
+    assert -reward == pytest.approx(run.jobs["jct_s"].sum() / 3600 + run.energy_kwh)
+    awake = gp.simulate(draw(3), "first_fit").energy_kwh
+    assert run.energy_kwh < awake
+
+
 def test_starting_what_fits_in_order_is_first_fit() -> None:
     workloads = [draw(seed) for seed in range(4)]
     env = SchedulingEnv(workloads)
@@ -329,14 +353,3 @@ def test_threads_have_environments_of_their_own_or_take_turns() -> None:
     with ThreadPoolExecutor(4) as pool:
         said = set().union(*pool.map(steps, range(4)))
     assert said <= {"environment: one call at a time, another thread is in it"}
-
-
-@pytest.mark.parametrize("wake_s", [0.0, 30.0])
-def test_nodes_that_sleep_cost_as_much_in_the_reward_as_in_the_account(wake_s: float) -> None:
-    sleep = {"after_s": 60.0, "watts": 5.0, "wake_s": wake_s}
-    env = SchedulingEnv(draw(3), energy_weight=1.0, sleep=sleep)
-    reward = play(env, 0, 0)
-    run = env.simulation()
-    assert -reward == pytest.approx(run.jobs["jct_s"].sum() / 3600 + run.energy_kwh)
-    awake = gp.simulate(draw(3), "first_fit").energy_kwh
-    assert run.energy_kwh < awake
