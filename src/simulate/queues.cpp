@@ -98,7 +98,7 @@ class FirstFit {
 class SessionFifo {
  public:
   explicit SessionFifo(Cluster& cluster)
-      : cluster_(cluster), session_(cluster.ticks(*cluster.options.session_s)) {}
+      : cluster_(cluster), session_(std::max<Tick>(1, cluster.ticks(*cluster.options.session_s))) {}
   void arrive(int job) { arrivals_.push_back(job); }
   void leave(int) {}
   void fail(int job) { arrivals_.push_back(job); }

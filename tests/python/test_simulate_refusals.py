@@ -265,3 +265,9 @@ def test_a_name_that_is_missing_is_no_name(column: str, value: float | None) -> 
 def test_a_target_without_a_curve_is_refused() -> None:
     with pytest.raises(gp.InputError, match=r"^workload: jobs have target_loss and no truth, "):
         workload([1, 1], target_loss=[0.3, 0.2])
+
+
+def test_a_session_of_less_than_a_tick_is_one_of_a_tick() -> None:
+    jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [2e-6, 1e-6]}
+    run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), "session_fifo", session_s=1e-9)
+    assert run.jobs["end_s"] == pytest.approx([3e-6, 2e-6])
