@@ -35,6 +35,7 @@ constexpr std::string_view kRepeats = "est iteration is";
 constexpr std::string_view kWordsOfSentences[] = {"is", "was", "in", "of",   "to",   "at",
                                                   "on", "for", "by", "from", "with", "ran"};
 constexpr std::size_t kLongestHeading = 20;
+constexpr std::size_t kTurns = 4;  // lines of a process before the next one prints, at most
 
 /// What of a text is looked at: of a page of Markdown, such as a model card, its tables alone.
 enum class Part { lines, tables };
@@ -75,11 +76,12 @@ class LineSource {
   /// Whether numbers are written with decimal commas, by how the file begins.
   static bool has_decimal_commas(const std::filesystem::path& file) {
     LineReader lines(file);
+    NameReader names;
     std::ptrdiff_t count = 0;
     for (std::size_t left = kPiece; left > 0 && lines.next();) {
       left -= std::min(left, lines.line().size() + 1);
       if (contains(lines.line(), ",") && has_hint(lines.line())) {
-        count += decimal_commas(first_characters(lines.line(), kPiece));
+        count += decimal_commas(first_characters(lines.line(), kPiece), names);
       }
     }
     return count >= static_cast<std::ptrdiff_t>(kMinMentions);
@@ -247,8 +249,14 @@ bool is_no_log(const std::filesystem::path& file, std::string_view head) {
   // A writer that crashed may leave some zeros.
   head = head.substr(0, head.find_last_not_of('\0') + 1);  // and many at the end
   const auto zeros = std::count(head.begin(), head.end(), '\0');
+  // Zeros alone make no file of bytes: among other text a crash may have left many.
+  const bool bytes = std::any_of(head.begin(), head.end(), [](char c) {
+    return (c > '\0' && c < '\b') || (c > '\r' && c < '\x1b');
+  });
+  const bool archive = contains(head.substr(0, 512), "ustar");
   const std::string name = file.filename().string();
-  return static_cast<double>(zeros) > static_cast<double>(head.size()) / 100 ||
+  return (static_cast<double>(zeros) > static_cast<double>(head.size()) / 100 &&
+          (bytes || archive || !is_utf8(head))) ||
          std::any_of(std::begin(kNotLogs), std::end(kNotLogs),
                      [&](std::string_view end) { return name.ends_with(end); });
 }
@@ -257,8 +265,32 @@ bool is_no_log(const std::filesystem::path& file, std::string_view head) {
 /// path alone: in a folder it stands beside the log that its table was made of.
 bool is_page(const std::filesystem::path& file) { return file.extension() == kPage; }
 
+/// Takes no number in brackets for a rank but where all processes from the first to the last print
+/// in turn: it goes back time and again, which that of an epoch does not.
+void leave_out_epochs(std::vector<Line>& lines) {
+  std::set<int> numbers;
+  std::size_t count = 0, backs = 0;
+  const Line* before = nullptr;
+  for (const Line& line : lines) {
+    if (!line.bare_rank) continue;
+    ++count;
+    numbers.insert(*line.rank);
+    backs += before != nullptr && *line.rank < *before->rank;
+    before = &line;
+  }
+  const auto last = static_cast<int>(numbers.size()) - 1;
+  if (count > 0 && *numbers.begin() == 0 && *numbers.rbegin() == last &&
+      kTurns * backs * numbers.size() >= count) {
+    return;
+  }
+  for (Line& line : lines) {
+    if (line.bare_rank) line.rank.reset();
+  }
+}
+
 /// Keeps the lines of the first of several ranks.
 void keep_first_rank(std::vector<Line>& lines) {
+  leave_out_epochs(lines);
   std::set<int> ranks;
   for (const Line& line : lines) {
     if (line.rank) ranks.insert(*line.rank);

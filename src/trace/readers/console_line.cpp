@@ -109,6 +109,11 @@ Named named_by(std::string_view gap) {
   const std::size_t end = gap.find_last_not_of(" \t:=[('\"<~-|");
   std::vector<std::string_view> words = cut(gap.substr(0, end == gap.npos ? 0 : end + 1));
   std::string_view name = without_logger(without(words.back(), " -#*>."));
+  for (const std::string_view verb : kVerbs) {  // "loss is 2.3" of MindSpore
+    const bool said = name.size() > verb.size() && name.ends_with(verb);
+    const std::string_view before = name.substr(0, name.size() - (said ? verb.size() : 0));
+    if (said && before.ends_with(' ')) name = stripped(before);
+  }
   if (name.starts_with('/')) name = {};  // of a unit, such as "2s/epoch"
   if (among(kSpreads, name)) name = {};
   const auto is_long = [&] { return first_characters(name, kLongestName).size() < name.size(); };
@@ -187,7 +192,12 @@ class LineParser {
       line_.totals.erase_if([](const std::string& name) { return name == "it"; });
     }
     round_ = is_round(plain);
-    if (line_.counters.empty() && (has_metric() || round_)) count_by_place();
+    if (line_.counters.empty() && (has_metric() || round_)) {
+      count_by_place();
+    } else if (!line_.rank) {
+      line_.rank = rank_in_brackets(plain);
+      line_.bare_rank = line_.rank.has_value();
+    }
     line_.held_out = !data_.empty();
     return std::move(line_);
   }
@@ -539,6 +549,24 @@ bool NameReader::is_metric(std::string_view name) {
 
 const Named& NameReader::before_number(std::string_view gap) {
   return remembered(gaps_, gap, named_by);
+}
+
+std::ptrdiff_t decimal_commas(std::string_view line, NameReader& names) {
+  const std::string text = cleared(undressed(line));
+  std::ptrdiff_t count = 0;
+  std::size_t end = 0;
+  for (const Decimal& number : decimals_in(text)) {
+    std::string_view gap = std::string_view(text).substr(end, number.start - end);
+    end = number.end;
+    const std::size_t digit = gap.find_last_of("0123456789");
+    if (digit != gap.npos) gap.remove_prefix(digit + 1);
+    if (gap.size() > kGap) continue;
+    const std::string& name = names.before_number(gap).name;
+    if (names.is_metric(name) || is_rate(name) || is_data(normal(name))) {
+      count += number.comma ? 1 : -1;
+    }
+  }
+  return count;
 }
 
 Line parse_line(std::string_view text, NameReader& names) { return LineParser(names).parse(text); }

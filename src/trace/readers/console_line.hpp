@@ -64,6 +64,7 @@ struct Line {
   Numbers counters{}, totals{}, cells{};
   std::string own{};  ///< the counters that it names itself
   std::optional<int> rank{};
+  bool bare_rank = false;  ///< the rank is but a number in brackets, which may be that of an epoch
   std::string text{};
   bool by_column = false;
   bool held_out = false;  ///< it speaks of data that are not trained on
@@ -101,6 +102,10 @@ class NameReader {
 
 /// The word that counts, if a name is that of a counter.
 [[nodiscard]] std::optional<std::string> counter_in(std::string_view name);
+
+/// How many numbers that are called a metric can only have a decimal comma, less those with a
+/// point.
+[[nodiscard]] std::ptrdiff_t decimal_commas(std::string_view line, NameReader& names);
 
 /// The numbers of a line, each named by the words before it.
 [[nodiscard]] Line parse_line(std::string_view text, NameReader& names);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "common/csv.hpp"
 #include "trace/readers/names.hpp"
@@ -14,7 +16,10 @@ namespace {
 
 constexpr std::size_t kMostDigits = 400;
 constexpr std::size_t kMostExponent = 9;
+constexpr std::size_t kMostGroups = 6;  // of thousands in a number
 constexpr std::size_t kLongestBar = 300;
+constexpr int kBeforeWorkers = -1;        // the rank of a master, beside workers from 0
+constexpr int kAddresses = 256;           // in the last part of an address
 constexpr std::size_t kLongestWord = 64;  // that may have digits behind a hyphen
 
 char at_or_nul(std::string_view text, std::size_t at) { return at < text.size() ? text[at] : '\0'; }
@@ -78,12 +83,12 @@ std::size_t blanks_at(std::string_view text, std::size_t most) {
 
 // Each of these is the length of what it finds at `at`, 0 where that is something else.
 
-/// 05/31/2024, 31-05-2024, 20240531 before a time
+/// 05/31/2024, 31-05-2024, 31.05.2024, 20240531 before a time
 std::size_t other_date_at(std::string_view text, std::size_t at) {
   const auto mark = [&](std::size_t i) { return at_or_nul(text, at + i); };
   if (word_before(text, at)) return 0;
-  if (digits_at(text, at) == 2 && (mark(2) == '/' || mark(2) == '-') && mark(5) == mark(2) &&
-      digits_at(text, at + 3) == 2 && digits_at(text, at + 6) == 4) {
+  if (digits_at(text, at) == 2 && contains("/-.", text.substr(std::min(at + 2, text.size()), 1)) &&
+      mark(5) == mark(2) && digits_at(text, at + 3) == 2 && digits_at(text, at + 6) == 4) {
     return 10;
   }
   if (digits_at(text, at) != 8 || (mark(0) != '1' && mark(0) != '2')) return 0;
@@ -259,6 +264,14 @@ std::string without_stuck(std::string_view text) {
   return out;
 }
 
+/// Letters of the exponent behind the letter at `at`, "e-04", with it; 0 where none is.
+std::size_t exponent_at(std::string_view text, std::size_t at) {
+  const char sign = at_or_nul(text, at + 1);
+  const std::size_t before = sign == '-' || sign == '+' ? 2 : 1;
+  const std::size_t digits = digits_at(text, at + before);
+  return digits >= 1 && digits <= kMostExponent ? before + digits : 0;
+}
+
 /// Where a number may end whose digits end at `at`: with its exponent and unit, before what goes on
 /// with neither a letter nor a digit.
 std::optional<Number> ended(std::string_view text, std::size_t start, std::size_t mantissa) {
@@ -268,12 +281,7 @@ std::optional<Number> ended(std::string_view text, std::size_t start, std::size_
   const char mark = lower_letter(at_or_nul(text, at));
   // "4.2D+00" of Fortran and "4.2f0" of Julia
   const bool other = (mark == 'd' || mark == 'f') && contains(text.substr(start, at - start), ".");
-  if (mark == 'e' || other) {
-    const char sign = at_or_nul(text, at + 1);
-    const std::size_t from = at + (sign == '-' || sign == '+' ? 2 : 1);
-    const std::size_t digits = digits_at(text, from);
-    if (digits >= 1 && digits <= kMostExponent) at = from + digits;
-  }
+  if (mark == 'e' || other) at += exponent_at(text, at);
   const std::size_t letter = other && at > mantissa ? mantissa - start : std::string_view::npos;
   for (const std::string_view unit : kUnits) {
     if (!has_at(text, at, unit)) continue;
@@ -298,7 +306,7 @@ std::optional<Number> ended(std::string_view text, std::size_t start, std::size_
 /// Digits of "1,234,567" at `at`; 0 where no thousands are marked, as in a list.
 std::size_t thousands_at(std::string_view text, std::size_t at) {
   const std::size_t digits = digits_at(text, at);
-  const bool marked = at == 0 || contains(" \t:=|", text.substr(at - 1, 1));
+  const bool marked = at == 0 || contains(" \t:=|/", text.substr(at - 1, 1));
   if (digits == 0 || digits > 3 || text[at] == '0' || !marked) return 0;
   std::size_t end = at + digits;
   while (at_or_nul(text, end) == ',' && digits_at(text, end + 1) == 3) end += 4;
@@ -382,13 +390,99 @@ void each_comma(std::string_view line, const Found& found) {
   for (std::size_t at = line.find(','); at != line.npos; at = line.find(',', at + 1)) {
     std::size_t start = at;
     while (start > 0 && at - start < kMostDigits && is_digit(line[start - 1])) --start;
-    const std::size_t end = at + 1 + digits_at(line, at + 1);
-    if (start == at || end == at + 1) continue;
+    const std::size_t fraction = at + 1 + digits_at(line, at + 1);
+    if (start == at || fraction == at + 1) continue;
+    const bool power = lower_letter(at_or_nul(line, fraction)) == 'e';
+    const std::size_t end = fraction + (power ? exponent_at(line, fraction) : 0);
     const bool more = at_or_nul(line, end) == ',' && is_digit(at_or_nul(line, end + 1));
     const bool begins = start == 0 || contains(" \t:=|-+", line.substr(start - 1, 1));
-    if (begins && !more && !word_at(line, end) && at_or_nul(line, end) != '.')
+    const bool unit = at_or_nul(line, end) == 's' && !word_at(line, end + 1);
+    if (begins && !more && (unit || !word_at(line, end)) && at_or_nul(line, end) != '.')
       found(start, at, end);
   }
+}
+
+/// Bytes of "1.000" or "12.345.678" at `at` that may be a whole number with points between its
+/// thousands, 0 of others.
+std::size_t points_of_thousands_at(std::string_view text, std::size_t at) {
+  const bool of_time = at > 1 && text[at - 1] == ':' && is_digit(text[at - 2]);
+  const bool begins = at == 0 || contains(" \t:=|", text.substr(at - 1, 1));
+  if (!begins || of_time) return 0;
+  const std::size_t digits = digits_at(text, at);
+  if (digits == 0 || digits > 3 || text[at] == '0') return 0;
+  std::size_t end = at + digits;
+  while (at_or_nul(text, end) == '.' && digits_at(text, end + 1) == 3) end += 4;
+  const bool ends = !word_at(text, end) && at_or_nul(text, end) != '.';
+  return ends && end > at + digits ? end - at : 0;
+}
+
+/// Bytes of "1_000", "1'000" or "1 000" with a blank that breaks no line at `at`, 0 of others.
+/// Their digits alone are the number, unlike those of a comma, which may stand in a list.
+std::size_t groups_at(std::string_view text, std::size_t at) {
+  constexpr std::string_view kMarks[] = {"_", "'", "\u2019", "\u202F", "\u00A0"};
+  if (at > 0 && (word_before(text, at) || contains(".,'", text.substr(at - 1, 1)))) return 0;
+  const std::size_t digits = digits_at(text, at);
+  if (digits == 0 || digits > 3 || text[at] == '0') return 0;
+  const std::string_view rest = text.substr(at + digits);
+  const auto* const mark =
+      std::find_if(std::begin(kMarks), std::end(kMarks),
+                   [&](std::string_view each) { return rest.starts_with(each); });
+  if (mark == std::end(kMarks)) return 0;
+  std::size_t end = at + digits;
+  std::size_t left = kMostGroups;
+  while (left-- > 0 && text.substr(std::min(end, text.size())).starts_with(*mark) &&
+         digits_at(text, end + mark->size()) == 3) {
+    end += mark->size() + 3;
+  }
+  return end > at + digits && !word_at(text, end) ? end - at : 0;
+}
+
+/// What signs beyond ASCII stand for, as logs in Chinese and typographers write them; nothing of
+/// others.
+std::string_view plain_sign(std::string_view text) {
+  constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
+      {"\u2212", "-"}, {"\u00A0", " "}, {"\u3000", " "}, {"\uFF0C", ", "}, {"\u3001", ", "},
+      {"\uFF1B", ";"}, {"\uFF1A", ":"}, {"\uFF08", "("}, {"\uFF09", ")"},  {"\uFF1D", "="}};
+  if ((text[0] & 0x80) == 0) return {};
+  for (const auto& [sign, plain] : kSigns) {
+    if (text.starts_with(sign)) return plain;
+  }
+  return {};
+}
+
+/// The whole number at `at`, that of a process.
+std::optional<int> rank_at(std::string_view line, std::size_t at) {
+  const std::size_t digits = digits_at(line, at);
+  if (digits == 0 || digits > 9 || word_at(line, at + digits)) return {};
+  return static_cast<int>(number_in(line.substr(at, digits)).value_or(0));
+}
+
+/// The number of the machine that printed a line, where the line begins with its name: "node0:",
+/// "10.0.0.3:", "[pod/job-worker-0/pytorch]".
+std::optional<int> rank_of_node(std::string_view line, std::size_t start) {
+  if (has_at(line, start, "[pod/")) {
+    const std::size_t end = line.find('/', start + 5);
+    std::size_t from = std::min(end, line.size());
+    while (from > start && is_digit(line[from - 1])) --from;
+    const std::string_view name = line.substr(start, from - start);
+    if (end == line.npos || !name.ends_with('-')) return {};
+    return name.ends_with("master-") ? kBeforeWorkers : rank_at(line, from);
+  }
+  std::size_t at = start;
+  int parts = 0, last = 0;
+  if (has_at(line, start, "node")) {
+    at += 4;
+    parts = 3;
+  }
+  for (; parts < 4 && is_digit(at_or_nul(line, at)); ++parts) {
+    const int part = rank_at(line, at).value_or(kAddresses);
+    if (parts < 3 && part >= kAddresses) return {};
+    last = part + (parts == 3 ? kAddresses * last : 0);
+    at += digits_at(line, at);
+    if (parts < 3 && at_or_nul(line, at++) != '.') return {};
+  }
+  const bool named = parts == 4 && at_or_nul(line, at) == ':' && at_or_nul(line, at + 1) == ' ';
+  return named ? std::optional(last) : std::nullopt;
 }
 
 /// Calls `found(word)` for each run of letters until it says yes.
@@ -504,7 +598,14 @@ std::string undressed(std::string_view line) {
   for (std::size_t at = 0; at < line.size();) {
     std::size_t length = line[at] == '\0' || line[at] == '\b' ? 1 : 0;
     const std::string_view rest = line.substr(at);
-    if (rest.starts_with("\x1b[")) {
+    if (const std::string_view sign = plain_sign(rest); !sign.empty()) {
+      out += sign;
+      length = character_length(rest);
+    } else if (const std::size_t groups = is_digit(line[at]) ? groups_at(line, at) : 0) {
+      length = groups;
+      std::copy_if(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(groups),
+                   std::back_inserter(out), is_digit);
+    } else if (rest.starts_with("\x1b[")) {
       std::size_t end = 2;
       while (end < 11 && (is_digit(at_or_nul(rest, end)) || at_or_nul(rest, end) == ';')) ++end;
       if (is_letter(at_or_nul(rest, end))) length = end + 1;
@@ -530,21 +631,36 @@ std::string cleared(std::string_view line) {
   return without_stuck(without_glue(without_noise(line)));
 }
 
-std::ptrdiff_t decimal_commas(std::string_view line) {
-  std::ptrdiff_t count = 0;
+std::vector<Decimal> decimals_in(std::string_view line) {
+  std::vector<Decimal> found;
   each_comma(line, [&](std::size_t start, std::size_t comma, std::size_t end) {
     const bool groups = end - comma == 4 && comma - start <= 3 && line[start] != '0';
-    count += groups ? 0 : 1;
+    if (!groups) found.push_back({start, end, true});
   });
+  if (found.empty()) return found;
   for (std::size_t at = line.find('.'); at != line.npos; at = line.find('.', at + 1)) {
-    count -= at > 0 && is_digit(line[at - 1]) && is_digit(at_or_nul(line, at + 1));
+    std::size_t start = at;
+    while (start > 0 && at - start < kMostDigits && is_digit(line[start - 1])) --start;
+    const std::size_t digits = digits_at(line, at + 1);
+    if (start < at && digits > 0) found.push_back({start, at + 1 + digits, false});
   }
-  return count;
+  std::sort(found.begin(), found.end(),
+            [](const Decimal& a, const Decimal& b) { return a.start < b.start; });
+  return found;
 }
 
 std::string with_points(std::string_view line) {
-  std::string out(line);
-  each_comma(line, [&](std::size_t, std::size_t comma, std::size_t) { out[comma] = '.'; });
+  std::string out;
+  out.reserve(line.size());
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t length = is_digit(line[at]) ? points_of_thousands_at(line, at) : 0;
+    const std::string_view part = line.substr(at, std::max<std::size_t>(1, length));
+    std::copy_if(part.begin(), part.end(), std::back_inserter(out),
+                 [&](char c) { return length == 0 || c != '.'; });
+    at += part.size();
+  }
+  const std::string whole = out;
+  each_comma(whole, [&](std::size_t, std::size_t comma, std::size_t) { out[comma] = '.'; });
   return out;
 }
 
@@ -583,37 +699,45 @@ std::optional<int> rank_of_fraction(std::string_view line) {
   return {};
 }
 
+std::optional<int> rank_in_brackets(std::string_view line) {
+  const std::size_t start = blanks_at(line, 9);
+  const std::size_t digits = digits_at(line, start + 1);
+  if (at_or_nul(line, start) != '[' || digits > 9) return {};
+  return line.substr(start + 1 + digits).starts_with("] ") ? rank_at(line, start + 1)
+                                                           : std::nullopt;
+}
+
 std::optional<int> rank_of_line(std::string_view line) {
-  const auto digits_from = [&](std::size_t start) -> std::optional<int> {
-    const std::size_t digits = digits_at(line, start);
-    if (digits == 0 || digits > 9 || word_at(line, start + digits)) return {};
-    return static_cast<int>(number_in(line.substr(start, digits)).value_or(0));
-  };
   const auto after = [&](std::size_t at, std::string_view word) -> std::optional<int> {
     if (!has_at(line, at, word)) return {};
     const char mark = at_or_nul(line, at + word.size());
     const bool marked = mark == ' ' || mark == '_' || mark == ':' || mark == '=';
     const std::size_t from = at + word.size() + (marked ? 1 : 0);
-    return digits_from(from + (marked && at_or_nul(line, from) == ' ' ? 1 : 0));
+    return rank_at(line, from + (marked && at_or_nul(line, from) == ' ' ? 1 : 0));
   };
   std::size_t start = blanks_at(line, 9);
+  if (const std::optional<int> node = rank_of_node(line, start)) return node;
   if (at_or_nul(line, start) == '[') ++start;
-  for (const std::string_view word : {"rank", "default", "worker", "gpu", "proc", "process"}) {
+  if (has_at(line, start, "1,")) {  // "[1,0]<stdout>" of Open MPI
+    if (const std::optional<int> rank = rank_at(line, start + 2)) return rank;
+    start += 2;
+  }
+  for (const std::string_view word : {"rank", "default", "worker", "gpu", "proc", "process",
+                                      "worker-", "trainer/", "xla", "mpirank"}) {
     if (const std::optional<int> rank = after(start, word)) return rank;
   }
-  if (has_at(line, start, "1,")) {
-    if (const std::optional<int> rank = digits_from(start + 2)) return rank;
-  }
-  const std::size_t end = start + digits_at(line, start);
-  if (at_or_nul(line, end + (at_or_nul(line, end) == ']' ? 1 : 0)) == ':') {
-    if (const std::optional<int> rank = digits_from(start)) return rank;
+  std::size_t end = start + digits_at(line, start);
+  if (at_or_nul(line, end) == ']') ++end;
+  if (line.substr(std::min(end, line.size())).starts_with("<stdout>")) end += 8;
+  if (at_or_nul(line, end) == ':') {
+    if (const std::optional<int> rank = rank_at(line, start)) return rank;
   }
   if (const std::optional<int> rank = rank_of_fraction(line)) return rank;
   // Within the line: "rank=1", "[RANK:0]", "cuda:1", "(RayTrainWorker pid=12, ip=…)".
   for (std::size_t at = 0; at < line.size(); ++at) {
-    const char first = lower_letter(line[at]);
-    if ((first != 'r' && first != 'c' && first != 'p') || word_before(line, at)) continue;
-    for (const std::string_view word : {"rank", "cuda", "pid"}) {
+    const bool begins = std::string_view("rlgcp").find(lower_letter(line[at])) != line.npos;
+    if (!begins || word_before(line, at)) continue;
+    for (const std::string_view word : {"rank", "local_rank", "global_rank", "cuda", "pid"}) {
       if (word == "pid" && !line.starts_with('(')) continue;
       if (const std::optional<int> rank = after(at, word)) return rank;
     }

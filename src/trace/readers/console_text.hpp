@@ -22,7 +22,8 @@ namespace glidepath::detail {
 /// Whether a line begins as the names of columns do.
 [[nodiscard]] bool begins_with_counter(std::string_view line);
 
-/// A line without colours and wrappings of numbers.
+/// A line without colours, wrappings of numbers and marks of thousands, with signs of ASCII for
+/// those that mean the same.
 [[nodiscard]] std::string undressed(std::string_view line);
 /// An undressed line with `;` for dates, times and progress bars, and with blanks between a counter
 /// and its number.
@@ -36,15 +37,23 @@ struct Number {
   bool whole = false;  ///< nothing but digits
   bool word = false;   ///< nan or inf, perhaps of a sentence
 };
-/// How many numbers of a line can only have a decimal comma, as "4,28", less those with a point.
-[[nodiscard]] std::ptrdiff_t decimal_commas(std::string_view line);
-/// A line with points for decimal commas.
+/// A number with a point, "4.28", or one whose comma marks no thousands, "4,28": from where to
+/// where.
+struct Decimal {
+  std::size_t start = 0, end = 0;
+  bool comma = false;
+};
+/// Such numbers in the order of a line that has one with a comma; none of other lines.
+[[nodiscard]] std::vector<Decimal> decimals_in(std::string_view line);
+/// A line of decimal commas with points for them, and without those between thousands.
 [[nodiscard]] std::string with_points(std::string_view line);
 /// The first number from `from` on that is no part of a word.
 [[nodiscard]] std::optional<Number> next_number(std::string_view text, std::size_t from);
 
-/// The number of the process that printed a line, where it begins with one.
+/// The number of the process or machine that printed a line, where the line says so.
 [[nodiscard]] std::optional<int> rank_of_line(std::string_view line);
+/// The number in brackets that begins a line, "[0] step 1": it may be that of a process.
+[[nodiscard]] std::optional<int> rank_in_brackets(std::string_view line);
 /// The rank in "(0/4) Epoch 1", before a counter.
 [[nodiscard]] std::optional<int> rank_of_fraction(std::string_view line);
 
