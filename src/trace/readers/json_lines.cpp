@@ -90,15 +90,6 @@ void name_values(Cells& cells) {
   value->first = named->second->text;
 }
 
-/// The process that wrote a row, where it says so.
-std::optional<double> rank_of(const Cells& cells) {
-  for (const auto& [name, value] : cells) {
-    const bool known = name == "rank" || name == "global_rank" || name == "process_index";
-    if (known && value->is(Kind::number)) return value->number;
-  }
-  return {};
-}
-
 /// The cells of a line; `row` owns them. Throws JsonError.
 Cells cells_of(std::string_view line, Json& row) {
   const std::size_t mark = line.find(kMlperf);
@@ -197,25 +188,6 @@ bool is_document(const Json& object, const Cells& cells, LineReader& lines) {
   return columns && !lines.next();
 }
 
-/// The lowest rank of the processes that wrote a file: their rows are of one run.
-std::optional<double> first_rank(const std::filesystem::path& file) {
-  std::optional<double> lowest;
-  LineReader lines(file);
-  while (lines.number() < kFirstLines && lines.next()) {
-    if (!contains(lines.line(), "\"rank\"") && !contains(lines.line(), "_rank\"") &&
-        !contains(lines.line(), "\"process_index\"")) {
-      continue;
-    }
-    try {
-      Json row;
-      const std::optional<double> rank = rank_of(cells_of(lines.line(), row));
-      if (rank && (!lowest || *rank < *lowest)) lowest = rank;
-    } catch (const JsonError&) {  // which the reader will say
-    }
-  }
-  return lowest;
-}
-
 }  // namespace
 
 bool is_json_lines(const std::filesystem::path& file, std::string_view head) {
@@ -251,7 +223,6 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
   LogRows rows;
   std::string broken;  // what is wrong with the line before
   const bool marked = has_marks(file);
-  const std::optional<double> first = first_rank(file);
   LineReader lines(file);
   while (lines.next()) {
     const std::string_view line = lines.line();
@@ -261,7 +232,7 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
       Json row;
       const Cells cells = cells_of(line, row);
       if (rows.count() == 0 && !marked) put_settings_of_row(row, cells, settings);
-      if (rank_of(cells).value_or(first.value_or(0)) == first.value_or(0)) rows.add(cells);
+      rows.add(cells);
     } catch (const JsonError& error) {
       broken = sentence(shown_path(file), ":", lines.number(), ": ", error.what());
     }

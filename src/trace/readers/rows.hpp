@@ -82,6 +82,10 @@ class LogRows {
   /// "train" tells rows at one step apart.
   void name_data();
 
+  /// Keeps the rows of the first of several processes that wrote some at the same steps. How
+  /// many processes there were; 0 where they are not such rows.
+  std::size_t keep_first_rank();
+
   /// How far a counter will count.
   void plan(const std::string& counter, double length) { planned_[counter] = length; }
 

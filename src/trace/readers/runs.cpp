@@ -16,6 +16,8 @@ constexpr std::size_t kMostParts = 8;  // of the data
 // Rows that each run has on the mean, at least, and where runs stand at the same steps.
 constexpr double kRowsOfRun = 3;
 constexpr std::size_t kFewestRows = 2;
+// Columns of the process that wrote a row.
+constexpr std::string_view kRanks[] = {"rank", "global_rank", "process_index", "local_rank"};
 // Columns of runs that may also say what the rows of one run are of in turn.
 constexpr std::string_view kVariants[] = {"model", "experiment"};
 // Of the rows that repeat the steps of others, how few are left where a column tells them apart.
@@ -127,6 +129,37 @@ const LogRows::Labels* LogRows::parts_of_data() const {
     if (before > 0 && static_cast<double>(repeats(rows, *these)) <= kLeft * before) return &labels;
   }
   return nullptr;
+}
+
+std::size_t LogRows::keep_first_rank() {
+  const auto is_rank = [](const Column& column) {
+    return among(kRanks, column.key) && std::ranges::all_of(column.values, [](double x) {
+             return std::isfinite(x) && x == std::floor(x);
+           });
+  };
+  const auto found = std::find_if(columns_.begin(), columns_.end(), is_rank);
+  if (found == columns_.end()) return 0;
+  const std::set<double> ranks(found->values.begin(), found->values.end());
+  if (ranks.size() < 2 ||
+      kRowsOfRun * static_cast<double>(ranks.size()) > static_cast<double>(found->rows.size())) {
+    return 0;
+  }
+  Labels labels{.texts = {"first", "others"}};
+  RowNumbers of_first, of_others;
+  std::size_t at = 0;
+  for (std::int64_t row = 0; row < static_cast<std::int64_t>(count_); ++row) {
+    const bool there = at < found->rows.size() && found->rows[at] == row;
+    const bool other = there && found->values[at] != *ranks.begin();
+    at += there;
+    labels.rows.push_back(row);
+    labels.of_row.push_back(other ? 1 : 0);
+    if (there) (other ? of_others : of_first).push_back(row);
+  }
+  const auto steps = [&](const RowNumbers& rows) { return rows.size() - repeats(rows, {}); };
+  const std::size_t others = steps(of_others);
+  if (2 * (steps(of_first) + others - steps(found->rows)) < others) return 0;
+  *this = std::move(by_label(labels).front().second);
+  return ranks.size();
 }
 
 void LogRows::name_data() {
@@ -256,7 +289,11 @@ LogRows::NamedRows LogRows::told_apart() const {
   return {{"", *this}};
 }
 
-std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& notes) {
+std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& said) {
+  std::vector<std::string> notes = said;
+  if (const std::size_t ranks = rows.keep_first_rank()) {
+    notes.push_back("of " + counted(ranks, "rank") + " the first was read");
+  }
   rows.name_data();
   std::vector<LoggedRun> runs;
   for (auto& [name, part] : rows.told_apart()) {
