@@ -267,6 +267,23 @@ std::string split_before(std::string_view name, std::string_view text) {
   return std::string(text) + "/";
 }
 
+std::optional<Count> count_in(std::string_view name, std::string_view text) {
+  if (!counts_steps(normal(name))) name = name.substr(0, name.find('/'));
+  if (!counts_steps(normal(name))) return {};
+  const std::vector<std::string_view> words = words_of(text);
+  if (words.size() == 2 && counts_steps(normal(words[0]))) text = words[1];
+  const std::size_t of = text.find('/');
+  const auto whole = [](std::string_view part) -> std::optional<double> {
+    part = stripped(part);
+    const bool digits = !part.empty() && digits_at(part, 0) == part.size();
+    return digits ? number_in(part) : std::nullopt;
+  };
+  const std::optional<double> at = whole(text.substr(0, of));
+  if (!at || of == text.npos) return at ? std::optional(Count{name, *at, {}}) : std::nullopt;
+  const std::optional<double> end = whole(text.substr(of + 1));
+  return end ? std::optional(Count{name, *at, end}) : std::nullopt;
+}
+
 LogRows::Column& LogRows::column(std::string_view name) {
   if (next_ < columns_.size() && columns_[next_].name == name) return columns_[next_++];
   const auto entry = place_.find(name);
@@ -300,6 +317,9 @@ void LogRows::put(std::string_view name, std::string_view text) {
   if (names_run(name)) label(name, text);
   if (const std::optional<double> number = number_in(text)) {
     put(name, *number);
+  } else if (const std::optional<Count> count = count_in(name, text)) {
+    put(count->counter, count->at);
+    if (count->end) plan(std::string(count->counter), *count->end);
   } else if (is_clock(normal(name))) {
     put(name, seconds_in(text));
   } else if (const double date = seconds_of_date(text); !std::isnan(date)) {

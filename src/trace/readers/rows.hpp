@@ -41,6 +41,16 @@ using Cells = std::vector<std::pair<std::string, const Json*>>;
 /// Whether a column says of which run a row is.
 [[nodiscard]] bool names_run(std::string_view column);
 
+/// What a text counts in a column: "5/500" in "epoch" or in "global_step/max_steps", of which the
+/// first is the counter, and "Epoch 5".
+struct Count {
+  std::string_view counter{};
+  double at = 0;
+  std::optional<double> end{};
+};
+/// None of a column that is no counter, and of other texts.
+[[nodiscard]] std::optional<Count> count_in(std::string_view name, std::string_view text);
+
 /// Whether a column is of parts of the data, whatever it calls them.
 [[nodiscard]] bool names_parts(std::string_view column);
 /// Whether a column may say which part of the data a row is of.

@@ -185,7 +185,7 @@ bool is_plain(std::string_view name) {
     if (fraction || is_date(name.substr(i))) return false;
     if (name[i] != ':' && name[i] != '=') continue;
     const std::string_view rest = name.substr(i + 1);
-    if (rest.empty() || rest[0] == ' ' || (name[i] == '=' && blank_length(rest) == 0)) return false;
+    if (rest.empty() || name[i] == '=' || blank_length(rest) > 0) return false;
   }
   return true;
 }
@@ -319,6 +319,37 @@ std::optional<std::string> with_point(std::string_view cell) {
   number[comma] = '.';
   if (!number_in(number)) return {};
   return number;
+}
+
+/// A cell without the marks between its thousands, such as "1,234,567.8"; nothing of others.
+std::optional<std::string> without_thousands(std::string_view cell, char mark) {
+  const std::size_t sign = cell.starts_with('-') || cell.starts_with('+') ? 1 : 0;
+  std::size_t at = sign + digits_at(cell, sign);
+  if (at == sign || at > sign + kThousands || cell[sign] == '0') return {};
+  std::string number(cell.substr(0, at));
+  while (at < cell.size() && cell[at] == mark && digits_at(cell, at + 1) == kThousands) {
+    number += cell.substr(at + 1, kThousands);
+    at += 1 + kThousands;
+  }
+  if (number.size() == at || contains(cell.substr(at), std::string_view(&mark, 1))) return {};
+  const std::string_view rest = cell.substr(at);
+  if (!rest.empty() && !contains(".,eE", rest.substr(0, 1))) return {};
+  return number + std::string(rest);
+}
+
+/// What commas in the numbers of a table are.
+enum class Commas { decimal, thousands };
+
+/// Makes the number of a cell one with a point and nothing between thousands. Beside decimal commas
+/// a point stands between them for sure where a comma follows, and in a column that counts.
+void clear_marks(std::string& cell, Commas commas, bool counts) {
+  const bool decimal = commas == Commas::decimal;
+  if (!decimal || counts || contains(cell, ",")) {
+    std::optional<std::string> number = without_thousands(cell, decimal ? '.' : ',');
+    if (number) cell = *std::move(number);
+  }
+  if (!decimal) return;
+  if (std::optional<std::string> number = with_point(cell)) cell = *std::move(number);
 }
 
 /// Whether the comma of a cell can only stand for a point: no three digits follow it, as behind
@@ -473,7 +504,8 @@ class Table {
     if (strict_[column] && !number && !nothing) {
       refuse_file(file_, ":", line, ": ", name, " ", repr(cell), " is not a number");
     }
-    if (step_[column] && !(number && std::isfinite(*number))) {
+    const bool counted = count_in(name, cell).has_value();
+    if (step_[column] && !counted && !(number && std::isfinite(*number))) {
       refuse_file(file_, ":", line, ": ", name, " ", repr(cell), " is not a finite number");
     }
   }
@@ -553,16 +585,19 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
   if (mark_of_rows(file, header) == kBlanks) header.mark = kBlanks;
   const char mark = header.mark;
   const bool commas = has_decimal_commas(file, header);
+  std::vector<bool> counting;
+  for (const std::string& each : header.names) counting.push_back(counts_steps(normal(each)));
   Table table(name, std::move(header), metric);
   if (start == 0) lines = LineReader(file);  // there is no header, so every row is too long
   Splitter splitter(lines_of(lines), mark);
   try {
     for (Fields cells; splitter.row(cells);) {
-      for (std::string& cell : cells) {
-        const std::string_view plain = stripped(cell);
-        if (plain.size() < cell.size()) cell = std::string(plain);
-        if (!commas) continue;
-        if (std::optional<std::string> number = with_point(cell)) cell = *std::move(number);
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::string_view plain = stripped(cells[i]);
+        if (plain.size() < cells[i].size()) cells[i] = std::string(plain);
+        if (!commas && mark != ',') continue;
+        const bool counts = i < counting.size() && counting[i];
+        clear_marks(cells[i], commas ? Commas::decimal : Commas::thousands, counts);
       }
       const bool blank = std::all_of(cells.begin(), cells.end(),
                                      [](const std::string& cell) { return cell.empty(); });
