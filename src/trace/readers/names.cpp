@@ -44,6 +44,7 @@ constexpr std::string_view kErrors[] = {
 constexpr std::string_view kErrorsOfData[] = {"l1",       "l2",      "huber", "fair",
                                               "quantile", "poisson", "gamma", "tweedie"};
 constexpr std::string_view kValue[] = {"value"};
+constexpr std::string_view kOfBatch = "mini_batch_";  // what MATLAB calls its metrics in training
 // A metric of which no more is said than that it is of training.
 constexpr std::string_view kTrained[] = {"train", "training", "learn"};
 constexpr int kRankOfTrained = 1000, kRankOfHeldOut = 1001;
@@ -233,15 +234,19 @@ std::optional<int> rank_of_data(std::string_view key) {
   return among(kTrained, key) ? kRankOfTrained : kRankOfHeldOut;
 }
 
-/// The name that the loss "validation/main/loss" has in training, "main_loss".
-std::string_view in_training(std::string_view key) {
+/// The name that a loss of other data has in training: "main_loss" of "validation/main/loss", and
+/// "adam_loss" of "adam/val_loss"; nothing of other names.
+std::string in_training(std::string_view key) {
   if (!is_held_out_loss(key)) return {};
-  for (const std::string_view word : kHeldOut) {
-    if (key.starts_with(word) && key.substr(word.size(), 1) == "_") {
-      return key.substr(word.size() + 1);
-    }
-  }
-  return {};
+  std::string found;
+  (void)any_word(key, [&](std::string_view rest) {
+    const std::string_view word = rest.substr(0, rest.find('_'));
+    if (word.size() == rest.size() || !among(kHeldOut, word)) return false;
+    found = std::string(key.substr(0, key.size() - rest.size()));
+    found += rest.substr(word.size() + 1);
+    return true;
+  });
+  return found;
 }
 
 }  // namespace
@@ -253,7 +258,8 @@ std::span<const std::string_view> step_names() {
         "total_timesteps", "time_total_timesteps", "misc_total_timesteps", "timesteps",
         "timesteps_sofar", "env_step", "timesteps_total", "num_env_steps_sampled_lifetime",
         "num_env_steps_sampled", "total_env_interacts", "total_steps", "train_step",
-        "training_step", "iteration", "iter", "num_timesteps", "kimg", "progress_kimg_mean",
+        "training_step", "train_steps", "training_steps", "train_iter", "train_iters",
+        "global_steps", "iteration", "iter", "num_timesteps", "kimg", "progress_kimg_mean",
         // Under which Hugging Face and Lightning log their step to a tracker whose own counts
         // calls.
         "train_global_step", "trainer_global_step", "_step", "n_iter", "steps", "iterations",
@@ -344,9 +350,10 @@ std::optional<std::string> best_name(const Points& points) {
   const auto enough = [&](const auto& each) { return each.second->second >= fewest; };
   const auto best = std::find_if(ranked.begin(), ranked.end(), enough);
   if (best != ranked.end()) {
-    const std::string key = normal(best->second->first);
+    const std::string key = in_training(normal(best->second->first));
     const auto trained = std::find_if(ranked.begin(), ranked.end(), [&](const auto& each) {
-      return enough(each) && normal(each.second->first) == in_training(key);
+      const std::string name = normal(each.second->first);
+      return enough(each) && (name == key || name == std::string(kOfBatch) + key);
     });
     return (trained != ranked.end() ? trained : best)->second->first;
   }

@@ -19,7 +19,8 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMilliseconds = 1e11;  // times of day above it are not in seconds
-constexpr double kTimeOfDay = 1e9;      // seconds above it are no run's: since 1970, of 2001 on
+constexpr std::string_view kTimeInMilliseconds = "time_ms";  // however few they are
+constexpr double kTimeOfDay = 1e9;  // seconds above it are no run's: since 1970, of 2001 on
 // Share of the rows that a counter must have, and how many more than a better one.
 constexpr double kCounterShare = 0.9;
 constexpr double kMore = 1.1;
@@ -394,7 +395,9 @@ const LogRows::Column* LogRows::clock() const {
     if (found != nullptr && goes_on(found->values)) return found;
   }
   for (const std::string_view key : kStamps) {
-    if (const Column* found = find_key(key)) return found;
+    const Column* const found = find_key(key);
+    const bool each = key == kTimeInMilliseconds;  // may be what a row took as well
+    if (found != nullptr && (!each || goes_on(found->values))) return found;
   }
   const auto of_day = [](const Column& column) {
     return are_of_day(column.values) && goes_on(column.values);
@@ -466,7 +469,9 @@ SeriesByName LogRows::series() const {
   const Column* const time = clock();
   const bool stamps = time != nullptr && !is_clock(time->key) &&
                       (!among(kTimes, time->key) || are_of_day(time->values));
-  const double scale = stamps && time->values.front() > kMilliseconds ? 1e-3 : 1.0;
+  const bool thousandths =
+      stamps && (time->key == kTimeInMilliseconds || time->values.front() > kMilliseconds);
+  const double scale = thousandths ? 1e-3 : 1.0;
   const double origin = stamps ? *std::ranges::min_element(time->values) : 0.0;
 
   const std::vector<Column> in_parts = counters_in_parts();
@@ -490,11 +495,17 @@ SeriesByName LogRows::series() const {
     const bool gaps = !without.empty() && without.back().name == logged.name;
     const Column& column = gaps ? without.back() : logged;
     const bool counts = counts_a_part(column.name);
-    const std::string_view part = counts ? column.name : part_of(column.name);
-    KnownSteps& known = of_parts[in_parts.empty() ? std::string_view() : part];
+    const Column* const of_data = counter_of_data(column, counting);
+    const std::string_view part = of_data != nullptr ? of_data->name
+                                  : in_parts.empty() ? std::string_view()
+                                  : counts           ? column.name
+                                                     : part_of(column.name);
+    KnownSteps& known = of_parts[part];
     auto entry = known.find(&column.rows);
     if (entry == known.end()) {
-      const Steps steps = steps_of(column.rows, counters_for(column, counting, in_parts));
+      const Steps steps =
+          steps_of(column.rows, of_data != nullptr ? std::vector<const Column*>{of_data}
+                                                   : counters_for(column, counting, in_parts));
       entry = known.emplace(&column.rows, steps).first;
     }
     const Steps& steps = entry->second;
@@ -536,6 +547,25 @@ std::vector<LogRows::Column> LogRows::counters_in_parts() const {
     found.back().key = normal(std::string_view(column.name).substr(part_of(column.name).size()));
   }
   return found;
+}
+
+/// The counter of a metric whose data have one of their own: "val_iters" of "val_loss" beside the
+/// "iters" of "loss". Such columns begin in the first row and end before others do, or after them.
+const LogRows::Column* LogRows::counter_of_data(const Column& metric,
+                                                const std::vector<const Column*>& own) const {
+  const RowNumbers& rows = metric.rows;
+  const std::size_t end = metric.key.find('_');
+  const auto beside = [&](const Column* column) { return column->rows == rows; };
+  if (end == metric.key.npos || !is_data(metric.key.substr(0, end)) || rows.empty() ||
+      rows.back() + 1 != static_cast<std::int64_t>(rows.size()) ||
+      std::any_of(own.begin(), own.end(), beside)) {
+    return nullptr;
+  }
+  const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const Column& column) {
+    return column.key.starts_with(metric.key.substr(0, end + 1)) &&
+           counts_steps(column.key.substr(end + 1)) && beside(&column) && counts_up(column.values);
+  });
+  return found == columns_.end() ? nullptr : &*found;
 }
 
 /// The counters that the rows of a metric may have, best first: steps of the rows themselves, those

@@ -150,6 +150,8 @@ class LogRows {
   [[nodiscard]] const Column* find(std::string_view name) const;
   [[nodiscard]] const Column* clock() const;
   [[nodiscard]] std::vector<Column> counters_in_parts() const;
+  [[nodiscard]] const Column* counter_of_data(const Column& metric,
+                                              const std::vector<const Column*>& own) const;
   [[nodiscard]] static std::vector<const Column*> counters_for(
       const Column& metric, const std::vector<const Column*>& own,
       const std::vector<Column>& in_parts);
