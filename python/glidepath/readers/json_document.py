@@ -30,8 +30,12 @@ _MOST_RUNS = 100  # of a document
 _LONGEST_KEY = 16  # digits of a step that is a key
 # Keys under which each object is a run.
 _RUNS = ("runs", "experiments", "trials", "folds", "seeds")
+# Keys of rows by what counts them: "epoch_1", "Epoch 1", "step-100".
+_ROW_KEY = re.compile(r"(epoch|step|iter|iteration|round)s?[ _-]?(\d{1,15})", re.IGNORECASE)
 # How AllenNLP calls the files of a run, one an epoch.
 _EPOCH = re.compile(r"(.*epoch_?)(\d{1,9})(\.json)")
+# How the points of a scalar begin that TensorBoard's page saves: [[wall time, step, value], …].
+_POINTS = re.compile(rb"[\xef\xbb\xbf\s]*\[\s*\[\s*1\d{9}(\.\d+)?,\s*\d+,")
 _HALF_TOKEN = re.compile(r"[\w.+-]{0,40}\s*")  # of a number or a word, at the end of a file
 _CUT = "the file ends too early, as if it was cut"
 
@@ -40,6 +44,8 @@ def recognises(path: Path, head: bytes) -> bool:
     """Whether it is JSON in which there is a history."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return False
+    if _POINTS.match(head):
+        return True
     names = {name.decode(errors="replace") for name in _KEY.findall(head)}
     if "columns" in names:  # of pandas, whose names are in a list
         names |= {name.decode(errors="replace") for name in _TEXT.findall(head)}
@@ -87,6 +93,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         return _read_epochs(path, metric)
     notes: list[str] = []
     document = _whole_rows(path, notes)
+    if points := _of_points(document, path):
+        return [to_trace(points, metric, path, path.name, notes)]
     if _is_catboost(document):
         return [to_trace(_of_catboost(document), metric, path, path.name, notes)]
     series = {name: _named(_parts(run)) for name, run in _runs(document).items()}
@@ -98,6 +106,19 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     if not found:
         raise AbsentError(f"{path}: no list of numbers with a name, and none of objects with some")
     return [to_trace(found, metric, path, path.name, notes)]
+
+
+def _of_points(document: Any, path: Path) -> dict[str, Series]:
+    """Make the series of a scalar that TensorBoard saved, called as the file is; else none."""
+    whole = isinstance(document, list) and all(
+        isinstance(row, list) and len(row) == len(("wall_time", "step", "value"))
+        for row in document
+    )
+    rows = LogRows()
+    name = path.name.partition("-tag-")[2].partition(".json")[0] or "value"
+    for wall, step, value in document if whole else ():
+        rows.add({"wall_time": wall, "step": step, name: value})
+    return rows.series()
 
 
 def _whole_rows(path: Path, notes: list[str]) -> Any:
@@ -187,15 +208,18 @@ def _histories(
         if rows.names:
             yield path, rows
             return
-    elif all(key.isdecimal() for key in value):
+    elif counts := _counts(value):
         inner = [(path, each) for each in value.values()]
         rows = LogRows()
-        for key, row in value.items():
+        for (word, count), row in zip(counts, value.values(), strict=True):
             if isinstance(row, dict):
-                rows.add({"epoch": float(key[:300]), **dict(flat(row, "/"))})
+                rows.add({word: count, **dict(flat(row, "/"))})
         if len(rows.names) > 1:
             yield path, rows
             return
+    elif (curve := _of_curve(value, path)) is not None:
+        yield path[:-2], curve
+        return
     else:
         lists = {name: column for name, each in value.items() if (column := _column(each))}
         keyed = {name: cells for name, each in value.items() if (cells := _by_key(each))}
@@ -213,6 +237,33 @@ def _histories(
         ]
     for place, each in inner:
         yield from _histories(each, depth - 1, place, counting)
+
+
+def _counts(value: dict[str, Any]) -> list[tuple[str, float]] | None:
+    """Give what each key of an object counts, where all of them are counts of one kind."""
+    if all(key.isdecimal() for key in value):
+        return [("epoch", float(key[:300])) for key in value]
+    matches = [match for key in value if (match := _ROW_KEY.fullmatch(key))]
+    if len(matches) < max(2, len(value)) or len({match[1].lower() for match in matches}) > 1:
+        return None
+    return [(match[1].lower(), float(match[2])) for match in matches]
+
+
+def _of_curve(value: dict[str, Any], path: tuple[str, ...]) -> LogRows | None:
+    """Make rows of a curve by its points, ``{"x": steps, "y": values}`` as ClearML has them.
+
+    It is called as the keys above it say. None of anything else.
+    """
+    points, found = value.get("x"), value.get("y")
+    if not path or not isinstance(points, list) or not isinstance(found, list):
+        return None
+    steps = [step for each in points if (step := number(each)) is not None]
+    if not steps or len(steps) != len(found) or steps != sorted(steps):
+        return None
+    rows = LogRows()
+    for step, each in zip(steps, found, strict=True):
+        rows.add({"step": step, "/".join(path[-2:]): each})
+    return rows
 
 
 def _column(value: Any) -> list[float | None] | None:

@@ -171,6 +171,17 @@ bool is_history(const std::string& name, const Json& list) {
                      [](const auto& member) { return is_metric(member.first); });
 }
 
+/// Whether a name is that of a number in a row with a key that counts, such as "epoch_1/loss".
+bool is_in_counted_row(std::string_view name) {
+  const std::string_view key = name.substr(0, name.find('/'));
+  const std::size_t digits =
+      key.size() - std::min(key.find_last_not_of("0123456789") + 1, key.size());
+  std::string_view word = key.substr(0, key.size() - digits);
+  if (word.ends_with('_') || word.ends_with('-') || word.ends_with(' ')) word.remove_suffix(1);
+  return digits > 0 && key.size() < name.size() && counts_steps(normal(word)) &&
+         is_metric(name.substr(key.size() + 1));
+}
+
 /// Whether a file is one document on one line, with a list of numbers by the name of a metric, with
 /// columns by the number of their row, or with a history in one of its parts.
 bool is_document(const Json& object, const Cells& cells, LineReader& lines) {
@@ -180,7 +191,7 @@ bool is_document(const Json& object, const Cells& cells, LineReader& lines) {
     const std::size_t last = name.rfind('/');
     const bool by_row = last != name.npos && last + 1 < name.size() &&
                         name.find_first_not_of("0123456789", last + 1) == name.npos;
-    if (by_row && is_metric(name.substr(0, last))) return true;
+    if ((by_row && is_metric(name.substr(0, last))) || is_in_counted_row(name)) return true;
     const bool numbers = value->items.size() > 1 && value->items[0].is(Kind::number);
     if (numbers && is_metric(name.substr(0, last))) return true;
     return !row && is_history(name, *value);
