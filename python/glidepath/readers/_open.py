@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+import numpy as np
+
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, head_of, unknown_format
-from glidepath._metrics import is_metric_name
+from glidepath._metrics import is_metric_name, normal_name
 from glidepath._results import Result
 from glidepath._trace import Direction, Trace, renamed
 from glidepath.readers._series import (
@@ -427,17 +429,21 @@ def _format_of(path: Path, head: bytes) -> str | None:
     return None
 
 
-def _without(values: set[str], traces: list[Trace]) -> list[Trace]:
-    """Leave out summaries, such as `all_results.json`, where another log has a curve."""
-    kept = [trace for trace in traces if trace.name not in values]
-    if not any(len(trace) > 1 for trace in kept):
-        return traces
+def _leave_out(names: set[str], why: str, traces: list[Trace]) -> list[Trace]:
+    """Pass over some traces, also where every metric is listed."""
     listed = collected.get()
     if listed is not None:
-        listed[:] = [trace for trace in listed if trace.name not in values]
-    for name in sorted(values):
-        pass_over(f"{name}: no curve of a loss or a score")
-    return kept
+        listed[:] = [trace for trace in listed if trace.name not in names]
+    for name in sorted(names):
+        pass_over(f"{name}: {why}")
+    return [trace for trace in traces if trace.name not in names]
+
+
+def _without(values: set[str], traces: list[Trace]) -> list[Trace]:
+    """Leave out summaries, such as `all_results.json`, where another log has a curve."""
+    if not any(len(trace) > 1 and trace.name not in values for trace in traces):
+        return traces
+    return _leave_out(values, "no curve of a loss or a score", traces)
 
 
 def _leads_into(file: Path, folder: Path) -> bool:
@@ -450,8 +456,42 @@ def _beginning_noted(trace: Trace) -> Trace:
     return replace(trace, notes=(*trace.notes, note))
 
 
+def _holds(trace: Trace, other: Trace) -> bool:
+    """Whether a trace has all points of another one."""
+    if len(other) < 2 or normal_name(trace.metric) != normal_name(other.metric):
+        return False
+    there = np.isin(trace.step, other.step)
+    return bool(
+        np.array_equal(trace.step[there], other.step)
+        and np.array_equal(trace.loss[there], other.loss, equal_nan=True)
+    )
+
+
+def _without_copies(traces: list[Trace], origins: list[tuple[Path, str]]) -> list[Trace]:
+    """Leave out traces whose points another one of their folder has in another format.
+
+    Tools write a run twice. The longer trace stays, or the one with settings, or the first.
+    """
+    of_folder: dict[Path, list[int]] = {}
+    for i, (folder, _) in enumerate(origins):
+        of_folder.setdefault(folder, []).append(i)
+    worth = [(len(trace), bool(trace.settings), -i) for i, trace in enumerate(traces)]
+    copies = {
+        i
+        for beside in of_folder.values()
+        if len({origins[i][1] for i in beside}) > 1
+        for i in beside
+        for k in beside
+        if origins[i][1] != origins[k][1] and worth[k] > worth[i] and _holds(traces[k], traces[i])
+    }
+    return _leave_out(
+        {traces[i].name for i in copies}, "another log beside it has its points", traces
+    )
+
+
 def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
     traces: list[Trace] = []
+    origins: list[tuple[Path, str]] = []
     done: set[tuple[str, Path]] = set()
     values: set[str] = set()  # names of what is no curve of a loss or a score
     begun: set[str] = set()  # names of runs that other files hold the beginning of
@@ -477,6 +517,7 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
         try:
             if kind == "csv":
                 traces += reader.read_in_folder(unit, metric, head)
+                origins += [(unit.parent, kind)] * (len(traces) - len(origins))
                 continue
             found = reader.read(unit, metric)
         except (AbsentError, RefusedError) as error:
@@ -497,6 +538,8 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
             if (document and len(trace) == 1) or not (metric or is_metric_name(trace.metric))
         }
         traces += found
+        origins += [(unit.parent, kind)] * len(found)
+    traces = _without_copies(traces, origins)
     traces = [_beginning_noted(trace) if trace.name in begun else trace for trace in traces]
     traces = _without(values, traces)
     if not traces:

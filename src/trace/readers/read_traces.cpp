@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
 #include <system_error>
+#include <tuple>
 
 #include "common/csv.hpp"
 #include "common/names.hpp"
@@ -113,6 +116,47 @@ bool leads_into(const std::filesystem::directory_entry& entry,
   return std::mismatch(in.begin(), in.end(), to.begin(), to.end()).first == in.end();
 }
 
+/// A trace of a folder, and what it was read from.
+struct FoundTrace {
+  Trace trace{};
+  std::filesystem::path folder{};
+  std::string_view format{};
+
+  [[nodiscard]] auto worth() const {
+    return std::tuple(trace.step.size(), !trace.settings.empty());
+  }
+};
+
+/// Whether a trace has all points of another one.
+bool holds(const Trace& trace, const Trace& other) {
+  if (other.step.size() < 2 || normal(trace.metric) != normal(other.metric)) return false;
+  for (std::size_t i = 0; i < other.step.size(); ++i) {
+    const auto at = std::lower_bound(trace.step.begin(), trace.step.end(), other.step[i]);
+    if (at == trace.step.end() || *at != other.step[i]) return false;
+    const double there = trace.loss[static_cast<std::size_t>(at - trace.step.begin())];
+    if (there != other.loss[i] && !(std::isnan(there) && std::isnan(other.loss[i]))) return false;
+  }
+  return true;
+}
+
+/// The traces without those whose points another one of the same folder has in another format, as
+/// tools write a run twice: the longer one stays, or the one with settings, or the first.
+std::vector<Trace> without_copies(const std::vector<FoundTrace>& found) {
+  std::vector<Trace> kept;
+  std::map<std::filesystem::path, std::vector<const FoundTrace*>> of_folder;
+  for (const FoundTrace& each : found) of_folder[each.folder].push_back(&each);
+  for (const FoundTrace& each : found) {
+    const std::vector<const FoundTrace*>& beside = of_folder[each.folder];
+    const bool copy = std::any_of(beside.begin(), beside.end(), [&](const FoundTrace* other) {
+      const bool better =
+          other->worth() > each.worth() || (other->worth() == each.worth() && other < &each);
+      return better && other->format != each.format && holds(other->trace, each.trace);
+    });
+    if (!copy) kept.push_back(each.trace);
+  }
+  return kept;
+}
+
 std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format* format,
                                const Metric& metric) {
   std::vector<std::filesystem::path> files;
@@ -121,7 +165,8 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
     if (entry.is_regular_file() && !leads_into(entry, folder)) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  std::vector<Trace> traces, values;  // and what is no curve of a loss or a score
+  std::vector<FoundTrace> found;
+  std::vector<Trace> values;  // what is no curve of a loss or a score
   std::set<std::filesystem::path> done;
   std::string passed;
   for (const std::filesystem::path& each : files) {
@@ -140,7 +185,11 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
         const bool value =
             file.extension() == ".json" && own->name == "jsonl" && trace.step.size() == 1;
         const bool other = !metric && own->read != nullptr && !is_metric(trace.metric);
-        (value || other ? values : traces).push_back(std::move(trace));
+        if (value || other) {
+          values.push_back(std::move(trace));
+        } else {
+          found.push_back({std::move(trace), file.parent_path(), own->name});
+        }
       }
     } catch (const AbsentError& error) {
       if (passed.empty()) passed = error.what();
@@ -148,6 +197,7 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
       if (passed.empty()) passed = error.what();
     }
   }
+  std::vector<Trace> traces = without_copies(found);
   const auto is_curve = [](const Trace& trace) { return trace.step.size() > 1; };
   if (std::none_of(traces.begin(), traces.end(), is_curve)) {
     std::move(values.begin(), values.end(), std::back_inserter(traces));

@@ -115,6 +115,14 @@ class History {
   double before_ = 0;  ///< the loss of the row before
 };
 
+/// Whether a folder is called as those of checkpoints are: "checkpoint-300", and
+/// "tmp-checkpoint-300" while they are written.
+bool is_checkpoint(const std::filesystem::path& folder) {
+  std::string name = folder.filename().string();
+  if (name.starts_with("tmp-")) name.erase(0, 4);
+  return name.starts_with("checkpoint-") || name.starts_with("checkpoint_");
+}
+
 }  // namespace
 
 bool is_trainer_state(const std::filesystem::path& /*file*/, std::string_view head) {
@@ -122,9 +130,8 @@ bool is_trainer_state(const std::filesystem::path& /*file*/, std::string_view he
 }
 
 std::filesystem::path whole_state(const std::filesystem::path& file) {
-  constexpr std::string_view kCheckpoint = "checkpoint-";
   const std::filesystem::path folder = file.parent_path();
-  const bool saved = folder.filename().string().starts_with(kCheckpoint);
+  const bool saved = is_checkpoint(folder);
   const std::filesystem::path output = saved ? folder.parent_path() : folder;
   std::vector<std::pair<std::uintmax_t, std::filesystem::path>> states;
   const auto add = [&](const std::filesystem::path& state) {
@@ -135,9 +142,7 @@ std::filesystem::path whole_state(const std::filesystem::path& file) {
   add(output / file.filename());
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(output, none)) {
-    if (entry.path().filename().string().starts_with(kCheckpoint)) {
-      add(entry.path() / file.filename());
-    }
+    if (is_checkpoint(entry.path())) add(entry.path() / file.filename());
   }
   if (states.size() < 2) return file;
   // The largest first; of equal ones that of the output folder, whose path is the shortest.
