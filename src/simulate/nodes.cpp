@@ -240,6 +240,12 @@ Nodes::Change Nodes::take_change() {
   return {due.tier, due.node, !tiers_[due.tier].nodes[due.node].up};
 }
 
+std::vector<int> Nodes::free_by_node(int tier) const {
+  std::vector<int> free;
+  for (const Node& node : tiers_[tier].nodes) free.push_back(node.up ? node.free : 0);
+  return free;
+}
+
 std::vector<int> Nodes::jobs_on(int tier, int node) const {
   std::vector<int> jobs;
   for (std::size_t job = 0; job < of_job_.size(); ++job) {

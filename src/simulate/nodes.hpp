@@ -33,6 +33,12 @@ class Nodes {
   /// all find nodes.
   [[nodiscard]] std::optional<std::vector<int>> make_room(int job, int tier, int gpus);
   void release(int job, Tick now);
+  struct Part {
+    int tier, node, gpus;
+  };
+  [[nodiscard]] const std::vector<Part>& parts_of(int job) const { return of_job_[job]; }
+  /// What nobody holds of each node of a tier, nothing of those that are out.
+  [[nodiscard]] std::vector<int> free_by_node(int tier) const;
   [[nodiscard]] bool holds(int job) const { return !of_job_[job].empty(); }
   /// The GPUs of one job become another's.
   void pass(int from, int to);
@@ -68,9 +74,6 @@ class Nodes {
     int size = 1;
     std::vector<Node> nodes;
     std::vector<int> with_free{};  ///< nodes in service by their free GPUs
-  };
-  struct Part {
-    int tier, node, gpus;
   };
   struct Due {
     Tick at;

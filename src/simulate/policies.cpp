@@ -15,6 +15,7 @@
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
 #include "plan/power.hpp"
+#include "plan/round.hpp"
 #include "plan/value.hpp"
 #include "simulate/fair_finish.hpp"
 #include "simulate/policy_table.hpp"
@@ -23,11 +24,23 @@ namespace glidepath::detail {
 
 namespace {
 
-/// Room on the tiers while a plan is made.
+/// Whether gangs must fit in nodes.
+enum class Packing : std::uint8_t { anywhere, in_nodes };
+
+Packing packing_of(const SimulationOptions& options) {
+  return options.in_nodes ? Packing::in_nodes : Packing::anywhere;
+}
+
+/// Room on the tiers while a plan is made. Gangs in nodes fit where some layout of all that were
+/// taken has nodes for them, as in Fill.
 class Filling {
  public:
-  explicit Filling(const Snapshot& snapshot) : snapshot_(snapshot) {
-    for (const Tier& tier : snapshot.tiers) room_.push_back(tier.gpus());
+  Filling(const Snapshot& snapshot, Packing packing) : snapshot_(snapshot) {
+    for (const Tier& tier : snapshot.tiers) {
+      room_.push_back(tier.gpus());
+      if (packing == Packing::in_nodes) gangs_.emplace_back(tier.nodes, tier.gpus_per_node);
+    }
+    refused_.resize(gangs_.size());
     idle_ = room_;
     for (const Allocation& held : snapshot.running) {
       idle_[held.tier] -= held.gpus;
@@ -40,13 +53,11 @@ class Filling {
     return it == holds_.end() ? nullptr : it->second;
   }
 
-  [[nodiscard]] int room(int tier) const { return room_[tier]; }
-
   /// Leaves the job where it runs. False when there is no room any more.
   bool keep(const Job& job, Plan& plan) {
     const Allocation* held = holds(job);
-    if (held == nullptr || room_[held->tier] < held->gpus) return false;
-    room_[held->tier] -= held->gpus;
+    if (held == nullptr || !fits(held->tier, held->gpus)) return false;
+    take(held->tier, held->gpus);
     plan.allocations.push_back(*held);
     return true;
   }
@@ -57,14 +68,10 @@ class Filling {
   /// Starts the job on its fastest tier with room, GPUs that nobody holds before others; null
   /// without room.
   const Option* start(const Job& job, Plan& plan) {
-    return start(job, plan, [](const Option&) { return true; });
-  }
-  template <class May>
-  const Option* start(const Job& job, Plan& plan, May&& may) {
     const Option* best = nullptr;
     bool best_idle = false;
     for (const Option& option : job.options) {
-      if (room_[option.tier] < option.gpus || !may(option)) continue;
+      if (!fits(option.tier, option.gpus)) continue;
       const bool idle = idle_[option.tier] >= option.gpus;
       if (best == nullptr || idle > best_idle ||
           (idle == best_idle && option.steps_per_s > best->steps_per_s)) {
@@ -73,15 +80,30 @@ class Filling {
       }
     }
     if (best == nullptr) return nullptr;
-    room_[best->tier] -= best->gpus;
+    take(best->tier, best->gpus);
     idle_[best->tier] -= best->gpus;
     plan.allocations.push_back({job.id, best->tier, best->gpus, snapshot_.now_s, -1});
     return best;
   }
 
  private:
+  [[nodiscard]] bool fits(int tier, int gpus) {
+    if (room_[tier] < gpus) return false;
+    if (gangs_.empty()) return true;
+    if (refused_[tier].contains(gpus)) return false;  // room only shrinks
+    const bool has_room = gangs_[tier].have_room(gpus);
+    if (!has_room) refused_[tier].insert(gpus);
+    return has_room;
+  }
+  void take(int tier, int gpus) {
+    room_[tier] -= gpus;
+    if (!gangs_.empty()) gangs_[tier].add(gpus);
+  }
+
   const Snapshot& snapshot_;
   std::vector<int> room_, idle_;
+  std::vector<GangsInNodes> gangs_;     ///< taken, where they must fit in nodes
+  std::vector<std::set<int>> refused_;  ///< sizes of gangs, by tier
   std::unordered_map<std::int64_t, const Allocation*> holds_;
 };
 
@@ -112,14 +134,14 @@ double gittins_rank(const Job& job) {
 }
 
 /// Greedy fill, ties by submission.
-Plan by_gittins_index(const Snapshot& snapshot) {
+Plan by_gittins_index(const Snapshot& snapshot, Packing packing) {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     order.emplace_back(gittins_rank(snapshot.jobs[i]), i);
   }
   std::sort(order.begin(), order.end());
   Plan plan;
-  Filling filling(snapshot);
+  Filling filling(snapshot, packing);
   for (const auto& [value, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
   return plan;
 }
@@ -140,81 +162,194 @@ const Option* option_of(const Job& job, const Allocation& held) {
   return nullptr;
 }
 
-/// GPUs kept for the first job that does not fit.
-struct Reservation {
-  int tier = 0, spare = 0;    ///< of the tier, what is left beside the job
-  double from_s = kInfinity;  ///< from now
-};
+/// Nodes of a tier by what is left of them. Where gangs may spread over a tier, it is one node.
+class Room {
+ public:
+  Room(int size, std::vector<int> free) : size_(size), free_(std::move(free)) {}
 
-/// On the tier where running jobs will first have made room for the job.
-Reservation reserve(const Job& job, const Plan& plan, const Filling& filling,
-                    const std::unordered_map<std::int64_t, const Job*>& of_id) {
-  Reservation out;
-  for (const Option& option : job.options) {
-    std::vector<std::pair<double, int>> ends;
-    for (const Allocation& held : plan.allocations) {
-      if (held.tier != option.tier) continue;
-      const Job& other = *of_id.at(held.job);
-      const double steps = remaining_s(other, kEndQuantile) * fastest(other);
-      const Option* on = option_of(other, held);
-      ends.emplace_back(steps / (on != nullptr ? on->steps_per_s : fastest(other)), held.gpus);
+  [[nodiscard]] bool fits(int gpus) const {
+    if (size_ == 0) return false;
+    const int rest = gpus % size_;
+    int whole = gpus / size_ + (rest > 0 ? 1 : 0);
+    bool part = rest == 0;  // beside others on a node
+    for (const int free : free_) {
+      if (free == size_) {
+        --whole;
+      } else if (!part && free >= rest) {
+        part = true;
+        --whole;
+      }
     }
-    std::sort(ends.begin(), ends.end());
-    int room = filling.room(option.tier);
-    double when = 0;
-    for (const auto& [end, gpus] : ends) {
-      if (room >= option.gpus) break;
-      room += gpus;
-      when = end;
-    }
-    if (room >= option.gpus && when < out.from_s) out = {option.tier, room - option.gpus, when};
+    return whole <= 0;
   }
-  return out;
-}
+  /// Seats a gang that fits: its parts go where they leave least, as in Nodes::place().
+  Seats take(int gpus) {
+    Seats seats;
+    for (int left = gpus; left > 0; left -= size_) {
+      const int part = std::min(left, size_);
+      std::size_t best = free_.size();
+      for (std::size_t n = 0; n < free_.size(); ++n) {
+        if (free_[n] >= part && (best == free_.size() || free_[n] < free_[best])) best = n;
+      }
+      free_[best] -= part;
+      seats.push_back({static_cast<int>(best), part});
+    }
+    return seats;
+  }
+  [[nodiscard]] bool has(const Seats& seats) const {
+    return std::ranges::all_of(seats, [&](const Seat& s) { return free_[s.node] >= s.gpus; });
+  }
+  void take(const Seats& seats) {
+    for (const Seat& seat : seats) free_[seat.node] -= seat.gpus;
+  }
+  void give(const Seats& seats) {
+    for (const Seat& seat : seats) free_[seat.node] += seat.gpus;
+  }
+
+ private:
+  int size_;
+  std::vector<int> free_;
+};
 
 /// EASY backfill (Lifka 1995) by priority, then order of arrival, as Slurm's: the first job that
 /// does not fit gets a reservation for when running jobs will have made room; later ones run before
-/// it if they end in time or leave it enough GPUs. A user at the limit is passed over. No
+/// it if they end in time or leave it room enough. A user at the limit is passed over. No
 /// preemption.
-Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
-  Plan plan;
-  Filling filling(snapshot);
-  std::unordered_map<std::int64_t, const Job*> of_id;
-  std::unordered_map<std::string_view, int> of_user;  // GPUs
-  std::vector<const Job*> order;
-  for (const Job& job : snapshot.jobs) {
-    of_id.emplace(job.id, &job);
-    order.push_back(&job);
-    if (filling.keep(job, plan)) of_user[job.user] += gang(job);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Job* a, const Job* b) { return a->priority > b->priority; });
-  std::optional<Reservation> kept;
-  for (const Job* next : order) {
-    const Job& job = *next;
-    if (filling.holds(job) != nullptr) continue;
-    if (user_gpus && of_user[job.user] + gang(job) > *user_gpus) continue;
-    if (!kept) {
-      if (filling.start(job, plan) != nullptr) {
-        of_user[job.user] += gang(job);
+class Backfill {
+ public:
+  Backfill(const Snapshot& snapshot, std::optional<int> user_gpus, const NodeLayout& layout)
+      : snapshot_(snapshot), user_gpus_(user_gpus) {
+    for (std::size_t t = 0; t < snapshot.tiers.size(); ++t) {
+      const Tier& tier = snapshot.tiers[t];
+      if (layout.free.empty()) {
+        rooms_.emplace_back(tier.gpus(), std::vector{tier.gpus()});
       } else {
-        kept = reserve(job, plan, filling, of_id);
+        rooms_.emplace_back(tier.gpus_per_node, layout.free[t]);
       }
-      continue;
     }
+    std::unordered_map<std::int64_t, const Allocation*> holds;
+    for (const Allocation& held : snapshot.running) holds.emplace(held.job, &held);
+    for (const Job& job : snapshot.jobs) {
+      const auto found = holds.find(job.id);
+      if (found == holds.end()) {
+        waiting_.push_back(&job);
+        continue;
+      }
+      const Allocation& held = *found->second;
+      if (layout.free.empty()) rooms_[held.tier].take(Seats{{0, held.gpus}});
+      run(job, held, layout.free.empty() ? Seats{{0, held.gpus}} : layout.of_job.at(job.id));
+    }
+    std::stable_sort(waiting_.begin(), waiting_.end(),
+                     [](const Job* a, const Job* b) { return a->priority > b->priority; });
+  }
+
+  Plan plan() {
+    std::optional<Reservation> kept;
+    for (const Job* job : waiting_) {
+      if (user_gpus_ && of_user_[job->user] + gang(*job) > *user_gpus_) continue;
+      if (kept) {
+        start_before(*job, *kept);
+      } else if (const Option* option = fastest_with_room(*job); option != nullptr) {
+        start(*job, *option, rooms_[option->tier].take(option->gpus));
+      } else {
+        kept = reserve(*job);
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  struct Running {
+    const Job* job;
+    Allocation held;
+    Seats seats;
+  };
+  /// Kept for the first job that does not fit: on a tier from so many seconds on, and what is left
+  /// of its nodes beside the job then.
+  struct Reservation {
+    double from_s = kInfinity;
+    int tier = 0;
+    std::optional<Room> left{};
+  };
+
+  void run(const Job& job, const Allocation& held, Seats seats) {
+    plan_.allocations.push_back(held);
+    of_user_[job.user] += gang(job);
+    running_.push_back({&job, held, std::move(seats)});
+  }
+  void start(const Job& job, const Option& option, Seats seats) {
+    run(job, {job.id, option.tier, option.gpus, snapshot_.now_s, -1}, std::move(seats));
+  }
+
+  template <class May>
+  const Option* fastest_with_room(const Job& job, May&& may) {
+    const Option* best = nullptr;
+    for (const Option& option : job.options) {
+      if (best != nullptr && option.steps_per_s <= best->steps_per_s) continue;
+      if (rooms_[option.tier].fits(option.gpus) && may(option)) best = &option;
+    }
+    return best;
+  }
+  const Option* fastest_with_room(const Job& job) {
+    return fastest_with_room(job, [](const Option&) { return true; });
+  }
+
+  /// Starts a job that ends before the reservation begins, or leaves it its room.
+  void start_before(const Job& job, Reservation& kept) {
     const double steps = remaining_s(job, kEndQuantile) * fastest(job);
     const auto late = [&](const Option& option) {
-      return option.tier == kept->tier && steps / option.steps_per_s > kept->from_s;
+      return option.tier == kept.tier && steps / option.steps_per_s > kept.from_s;
     };
-    const Option* taken = filling.start(job, plan, [&](const Option& option) {
-      return !late(option) || option.gpus <= kept->spare;
+    const Option* taken = fastest_with_room(job, [&](const Option& option) {
+      return !late(option) || kept.left->has(Room(rooms_[option.tier]).take(option.gpus));
     });
-    if (taken == nullptr) continue;
-    of_user[job.user] += gang(job);
-    if (late(*taken)) kept->spare -= taken->gpus;
+    if (taken == nullptr) return;
+    Seats seats = rooms_[taken->tier].take(taken->gpus);
+    if (late(*taken)) kept.left->take(seats);
+    start(job, *taken, std::move(seats));
   }
-  return plan;
-}
+
+  /// On the tier where running jobs will first have made room for the job.
+  [[nodiscard]] Reservation reserve(const Job& job) const {
+    Reservation out;
+    for (const Option& option : job.options) {
+      struct End {
+        double at;
+        int gpus;
+        const Seats* seats;
+      };
+      std::vector<End> ends;
+      for (const Running& other : running_) {
+        if (other.held.tier != option.tier) continue;
+        const double steps = remaining_s(*other.job, kEndQuantile) * fastest(*other.job);
+        const Option* on = option_of(*other.job, other.held);
+        const double rate = on != nullptr ? on->steps_per_s : fastest(*other.job);
+        ends.push_back({steps / rate, other.held.gpus, &other.seats});
+      }
+      std::ranges::stable_sort(ends, {},
+                               [](const End& end) { return std::pair(end.at, end.gpus); });
+      Room room = rooms_[option.tier];
+      double when = 0;
+      for (const End& end : ends) {
+        if (room.fits(option.gpus)) break;
+        room.give(*end.seats);
+        when = end.at;
+      }
+      if (!room.fits(option.gpus) || when >= out.from_s) continue;
+      (void)room.take(option.gpus);
+      out = {when, option.tier, std::move(room)};
+    }
+    return out;
+  }
+
+  const Snapshot& snapshot_;
+  std::optional<int> user_gpus_;
+  std::vector<Room> rooms_;
+  std::vector<const Job*> waiting_;
+  std::vector<Running> running_;
+  std::unordered_map<std::string_view, int> of_user_;  // GPUs
+  Plan plan_;
+};
 
 double gpus_of(const Snapshot& snapshot) {
   double gpus = 0;
@@ -267,10 +402,10 @@ double heads_for(const Snapshot& snapshot, const Job& job, double gpus) {
 /// short jobs that displace long ones lengthen the end, and restarts for their sake do so too.
 /// Without room they still go before the jobs that are clearly shorter than the longest one, unless
 /// a restart costs as much as it lasts.
-Plan least_makespan(const Snapshot& snapshot) {
+Plan least_makespan(const Snapshot& snapshot, Packing packing) {
   constexpr double kLead = 4, kLeadsOfRoom = 4, kLateFrom = 1.2, kLateWeight = 4,
                    kLateMost = 0.8;  // of the longest job
-  std::vector<std::int64_t> job, tier, gpus, capacity;
+  std::vector<std::int64_t> job, tier, gpus, capacity, node_gpus;
   std::vector<double> value;
   double longest = 0, work = 0;
   for (const Job& live : snapshot.jobs) {
@@ -307,8 +442,16 @@ Plan least_makespan(const Snapshot& snapshot) {
                       (here ? kStayFactor : 1.0));
     }
   }
-  for (const Tier& each : snapshot.tiers) capacity.push_back(each.gpus());
-  const RoundPlan round = solve_round({job, tier, gpus, value, capacity});
+  for (const Tier& each : snapshot.tiers) {
+    capacity.push_back(each.gpus());
+    if (packing == Packing::in_nodes) node_gpus.push_back(each.gpus_per_node);
+  }
+  const RoundPlan round = solve_round({.job = job,
+                                       .tier = tier,
+                                       .gpus = gpus,
+                                       .value = value,
+                                       .capacity = capacity,
+                                       .node_gpus = node_gpus});
   Plan plan;
   for (const std::int64_t o : round.chosen) {
     const std::size_t k = o;
@@ -329,7 +472,8 @@ Plan least_makespan(const Snapshot& snapshot) {
 /// before the long ones and the others, each class for completion times.
 class FairOrder {
  public:
-  explicit FairOrder(const SimulationOptions& options) : rule_(options) {
+  explicit FairOrder(const SimulationOptions& options)
+      : rule_(options), packing_(packing_of(options)) {
     planner_.limits.in_nodes = options.in_nodes;
     planner_.reasons = false;
     if (options.round_s) planner_.round_s = *options.round_s;
@@ -359,7 +503,7 @@ class FairOrder {
     std::sort(order.begin(), order.end());
     if (snapshot.tiers.size() > 1) return planned(snapshot, order);
     Plan plan;
-    Filling filling(snapshot);
+    Filling filling(snapshot, packing_);
     for (const auto& [kind, key, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
     return plan;
   }
@@ -396,6 +540,7 @@ class FairOrder {
   }
 
   FairFinish rule_;
+  Packing packing_;
   PlanOptions planner_;
   double live_sum_ = 0, live_ = 0, then_s_ = 0;
   std::unordered_map<std::int64_t, Seen> seen_;
@@ -569,11 +714,12 @@ class DarePolicy {
  public:
   explicit DarePolicy(const PolicySetup& setup)
       : session_s_(setup.options.session_s.value_or(*setup.info.session_s)),
-        in_session_(setup.facts.in_session) {}
+        in_session_(setup.facts.in_session),
+        packing_(packing_of(setup.options)) {}
 
   Plan operator()(const Snapshot& snapshot) const {
     Plan plan;
-    Filling filling(snapshot);
+    Filling filling(snapshot, packing_);
     std::vector<Turn> order;
     for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
       const Job& job = snapshot.jobs[i];
@@ -611,6 +757,7 @@ class DarePolicy {
 
   double session_s_;
   InSession in_session_;
+  Packing packing_;
 };
 
 }  // namespace
@@ -621,19 +768,26 @@ Policy steered_planner(const SimulationOptions& options,
 }
 
 Policy make_slurm_backfill(const PolicySetup& setup) {
-  return
-      [user_gpus = setup.options.user_gpus](const Snapshot& s) { return backfill(s, user_gpus); };
+  return [user_gpus = setup.options.user_gpus, layout = setup.facts.layout](const Snapshot& s) {
+    return Backfill(s, user_gpus, layout()).plan();
+  };
 }
 
-Policy make_gittins(const PolicySetup&) { return by_gittins_index; }
-
-Policy make_dare(const PolicySetup& setup) {
-  return DarePolicy(setup);
+Policy make_gittins(const PolicySetup& setup) {
+  return [packing = packing_of(setup.options)](const Snapshot& s) {
+    return by_gittins_index(s, packing);
+  };
 }
+
+Policy make_dare(const PolicySetup& setup) { return DarePolicy(setup); }
 
 Policy make_fair_finish(const PolicySetup& setup) { return FairOrder(setup.options); }
 
-Policy make_makespan(const PolicySetup&) { return least_makespan; }
+Policy make_makespan(const PolicySetup& setup) {
+  return [packing = packing_of(setup.options)](const Snapshot& s) {
+    return least_makespan(s, packing);
+  };
+}
 Policy make_themis(const PolicySetup& setup) {
   return planner(setup.options, {{Objective::fairness, 1.0}}, setup.pairs);
 }

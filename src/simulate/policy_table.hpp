@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "simulate/cluster.hpp"
@@ -30,11 +31,24 @@ using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t se
 /// began to make progress: after a restart, and once its nodes were awake.
 using InSession = std::function<bool(std::int64_t job, double session_s)>;
 
+/// GPUs of one node.
+struct Seat {
+  int node = 0, gpus = 0;
+};
+using Seats = std::vector<Seat>;
+
+/// Where gangs sit that must fit in nodes; empty where they need not.
+struct NodeLayout {
+  std::vector<std::vector<int>> free{};              ///< GPUs of each node in service, by tier
+  std::unordered_map<std::int64_t, Seats> of_job{};  ///< that runs
+};
+
 /// What a policy may ask of its simulation beside what a Snapshot says. Without a simulation each
 /// decision begins a round and no job is inside a session.
 struct Facts {
   std::function<bool()> begins_round = [] { return true; };
   InSession in_session = [](std::int64_t, double) { return false; };
+  std::function<NodeLayout()> layout = [] { return NodeLayout{}; };
 };
 
 /// What a policy is made of. `pairs` is empty where jobs may not share.

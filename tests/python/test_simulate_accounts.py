@@ -315,30 +315,6 @@ def test_the_targets_that_are_drawn_for_scores_are_what_other_runs_reached(tmp_p
     assert gp.simulate(scores, "dare").mean_jct_s == gp.simulate(losses, "dare").mean_jct_s
 
 
-@pytest.mark.parametrize("policy", ["max_min", "max_min_unaware", "fifo_perf", "isolated"])
-def test_a_job_that_waits_for_its_share_has_it_at_the_next_renewal(policy: str) -> None:
-    jobs = {"job": [0, 1, 2], "submit_s": [1000, 1050, 1e6], "duration_s": [100] * 3}
-    run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), policy)
-    assert run.jobs["start_s"].tolist() == [1000, 1000 + 1920, 1e6]
-
-
-def test_a_job_that_is_given_up_is_not_in_time_and_without_work_has_no_fairness() -> None:
-    jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [100, 100], "deadline_s": [500, 500]}
-    workload = gp.Workload([gp.Tier("t", 1)], jobs)
-
-    def gives_up(snapshot: gp.Snapshot) -> gp.Plan:
-        stop = [job.id for job in snapshot.jobs if job.id == 1 and snapshot.now_s >= 50]
-        held = [gp.Allocation(job.id, 0, 1) for job in snapshot.jobs if job.id == 0]
-        return gp.Plan(allocations=held, stop=stop)
-
-    run = gp.simulate(workload, gives_up, round_s=50.0)
-    assert run.jobs["outcome"].tolist() == ["finished", "never"]
-    assert run.share_in_time == 0.5
-    for ftf, worst in (("ftf", run.worst_ftf), ("ftf_static", run.worst_ftf_static)):
-        assert np.isnan(run.jobs[ftf][1])
-        assert worst == run.jobs[ftf][0]
-
-
 @pytest.mark.parametrize("policy", ["sia", "goodput", "pollux"])
 def test_a_round_of_no_whole_number_of_ticks_is_a_round_all_the_same(policy: str) -> None:
     n = 40
@@ -373,3 +349,67 @@ def test_a_session_of_dare_ends_as_long_after_a_restart_as_after_a_first_start(
     # One session after the other: the second run of job 0 or 1 begins at 600 s with a restart.
     begins = 600 + restart_s
     assert run.jobs["start_s"][2] == begins + 300 * math.ceil((1010 - begins) / 300)
+
+
+@pytest.mark.parametrize("policy", ["max_min", "max_min_unaware", "fifo_perf", "isolated"])
+def test_a_job_that_waits_for_its_share_has_it_at_the_next_renewal(policy: str) -> None:
+    jobs = {"job": [0, 1, 2], "submit_s": [1000, 1050, 1e6], "duration_s": [100] * 3}
+    run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), policy)
+    assert run.jobs["start_s"].tolist() == [1000, 1000 + 1920, 1e6]
+
+
+def test_a_job_that_is_given_up_is_not_in_time_and_without_work_has_no_fairness() -> None:
+    jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [100, 100], "deadline_s": [500, 500]}
+    workload = gp.Workload([gp.Tier("t", 1)], jobs)
+
+    def gives_up(snapshot: gp.Snapshot) -> gp.Plan:
+        stop = [job.id for job in snapshot.jobs if job.id == 1 and snapshot.now_s >= 50]
+        held = [gp.Allocation(job.id, 0, 1) for job in snapshot.jobs if job.id == 0]
+        return gp.Plan(allocations=held, stop=stop)
+
+    run = gp.simulate(workload, gives_up, round_s=50.0)
+    assert run.jobs["outcome"].tolist() == ["finished", "never"]
+    assert run.share_in_time == 0.5
+    for ftf, worst in (("ftf", run.worst_ftf), ("ftf_static", run.worst_ftf_static)):
+        assert np.isnan(run.jobs[ftf][1])
+        assert worst == run.jobs[ftf][0]
+
+
+def test_a_gang_for_which_nodes_have_no_room_lets_those_behind_it_run() -> None:
+    def starts(third: int, durations: list[float]) -> list[float]:
+        jobs = {"job": range(5), "submit_s": [0, 0, 10, 20, 20], "gpus": [3, 3, third, 1, 1]}
+        workload = gp.Workload([gp.Tier("t", 2, 4)], jobs | {"duration_s": durations})
+        return gp.simulate(workload, "slurm_backfill", in_nodes=True).jobs["start_s"].tolist()
+
+    assert starts(2, [9000, 9000, 1000, 100, 100]) == [0, 0, 9000, 20, 20]
+    assert starts(2, [500, 9000, 1000, 9000, 9000]) == [0, 0, 500, 20, 20]  # there is room for all
+    # The gang of 4 has the first node from 500 s on: who would sit there then waits.
+    assert starts(4, [500, 9000, 1000, 9000, 400]) == [0, 0, 500, 500, 20]
+
+
+@pytest.mark.parametrize(
+    ("policy", "shorter"), [("gittins", 0), ("fair_finish", 0), ("dare", 0), ("makespan", 500)]
+)
+def test_a_gang_for_which_no_layout_has_room_lets_those_behind_it_run(
+    policy: str, shorter: int
+) -> None:
+    curves = [gp.Trace(STEPS, 0.3 + np.exp(-STEPS / 300))]
+    jobs = {"job": range(5), "submit_s": [0.0] * 5, "gpus": [3, 3, 2, 1, 1], "truth": [0] * 5}
+    budgets = [2000, 2000, 2000, 2000 - shorter, 2000 - shorter]
+    work = {"budget_steps": budgets, "target_loss": [0.0] * 5}
+    workload = gp.Workload([gp.Tier("t", 2, 4)], jobs | work, curves=curves)
+    run = gp.simulate(workload, policy, in_nodes=True)
+    assert sorted(run.jobs["start_s"])[:4] == [0] * 4
+    assert run.jobs["start_s"][2] > 0
+
+
+def test_a_gang_of_a_job_with_a_curve_moves_others_under_gittins() -> None:
+    curves = [gp.Trace(STEPS, 0.3 + np.exp(-STEPS / 300))]
+    gangs = [3, 3, 1, 1, 4]  # those of 1 stay apart when those of 3 have ended
+    budgets = [100, 100, 2000, 2000, 50]
+    jobs = {"job": list(range(5)), "submit_s": [0.0] * 4 + [200.0], "gpus": gangs}
+    work = {"budget_steps": budgets, "truth": [0] * 5, "target_loss": [0.0] * 5}
+    workload = gp.Workload([gp.Tier("t", 2, 4)], jobs | work, curves=curves)
+    run = gp.simulate(workload, "gittins", in_nodes=True)
+    assert run.jobs["start_s"][4] == 200
+    assert run.preemptions == 1
