@@ -222,8 +222,8 @@ void search_step(size_t count, const double* level, Derivatives at, double toler
 }
 
 void pass(const double* unit, double location, double scale, double lowest, double highest,
-          double target, double inverse_noise, double count, double* log_survival,
-          double* survival) {
+          double target, double inverse_noise, double count_before, double count, double* log_above,
+          double* log_survival, double* survival) {
   for (size_t i = 0; i < kPaths; ++i) {
     double path = location + scale * unit[i];
     path = path < lowest ? lowest : path;
@@ -231,8 +231,9 @@ void pass(const double* unit, double location, double scale, double lowest, doub
     double u = (path - target) * inverse_noise;
     u = u < -1e8 ? -1e8 : u;
     u = u > 1e8 ? 1e8 : u;
-    const double above = noise_cdf(u);
-    log_survival[i] += count * fast_log(above < 1e-12 ? 1e-12 : above);
+    const double above = noise_cdf(u), log_now = fast_log(above < 1e-12 ? 1e-12 : above);
+    log_survival[i] += count_before * log_above[i] + count * log_now;
+    log_above[i] = log_now;
     survival[i] = fast_exp(log_survival[i]);
   }
 }

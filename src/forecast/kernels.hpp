@@ -5,7 +5,7 @@
 
 namespace glidepath::detail {
 
-inline constexpr std::size_t kPaths = 8;     // that stand for the Student-t of a component
+inline constexpr std::size_t kPaths = 8;     // of a component that are followed at once
 inline constexpr std::size_t kMaxLanes = 8;  // columns are padded to a multiple of it
 
 /// A component of a mixture of t_3, by `step` = 1 / (sqrt(3) scale): `each` is its part of F in
@@ -55,11 +55,13 @@ struct ForecastKernels {
   void (*search_step)(std::size_t count, const double* level, Derivatives at, double tolerance,
                       double* x, double* low, double* high, double* found);
 
-  /// Multiplies the survival of each of the kPaths paths of a component by the chance that `count`
-  /// observations with t_8 noise around it all stay above the target.
+  /// Multiplies the survival of each of kPaths paths of a component by the chance that the
+  /// observations of a cell, with t_8 noise around it, all stay above the target: `count` of them
+  /// where the cell ends, `count_before` where it began. `log_above` is the log chance of one
+  /// there.
   void (*pass)(const double* unit, double location, double scale, double lowest, double highest,
-               double target, double inverse_noise, double count, double* log_survival,
-               double* survival);
+               double target, double inverse_noise, double count_before, double count,
+               double* log_above, double* log_survival, double* survival);
 };
 
 [[nodiscard]] const ForecastKernels& forecast_kernels();

@@ -214,6 +214,44 @@ def test_a_budget_farther_away_does_not_change_what_comes_before_it(budget: floa
         assert far.prob_by(by) == pytest.approx(near.prob_by(by), abs=0.03)
 
 
+def smooth(noise: float = 0.0, points: int = 320) -> gp.Trace:
+    """A falling power law with next to no noise."""
+    step = np.arange(1.0, points + 1)
+    errors = np.random.default_rng(0).standard_normal(points)
+    return gp.Trace(step, (2 + 5 * step**-0.5) * np.exp(noise * errors))
+
+
+@pytest.mark.parametrize("noise", [0, 1e-3])
+@pytest.mark.parametrize("by", [400.0, 900.0])
+def test_of_a_run_with_little_noise_reach_says_what_its_forecast_says(
+    noise: float, by: float
+) -> None:
+    run = smooth(noise)
+    ahead = gp.forecast(run, [by])
+    levels = np.arange(0.1, 0.95, 0.05)
+    targets = [float(ahead.curve_quantile(float(level))[0]) for level in levels]
+    said = np.array([gp.reach(run, target, budget=by).prob_by(by) for target in targets])
+    np.testing.assert_allclose(said, levels, atol=0.07)  # the level of a run trails its curve
+    steps = np.diff(said)  # from a target to the next easier one: no flights of stairs
+    assert steps.min() > 0.015
+    assert steps.max() < 0.1
+
+
+@pytest.mark.parametrize("noise", [0, 5e-3, 2e-2])
+@pytest.mark.parametrize("points", [40, 80, 320])
+def test_a_run_comes_to_a_target_as_soon_whatever_the_budget_after_it(
+    noise: float, points: int
+) -> None:
+    run = smooth(noise, points)
+    near = 1.25 * points
+    for level in (0.1, 0.3, 0.6, 0.9):
+        target = float(gp.forecast(run, [near]).curve_quantile(level)[0])
+        by_then = gp.reach(run, target, budget=near).prob_by(near)
+        for farther in (2, 10, 100):
+            far = gp.reach(run, target, budget=farther * near)
+            assert far.prob_by(near) == pytest.approx(by_then, abs=0.03)
+
+
 def early() -> gp.Trace:
     run = resumed()
     return gp.Trace(run.step - 50_000, run.loss)
@@ -226,3 +264,10 @@ def test_the_steps_left_of_a_resumed_run_are_those_of_its_own_clock() -> None:
             watched.add(step, loss)
     left, left_of_own = watch.decision().steps_to_target[1], own.decision().steps_to_target[1]
     assert left == pytest.approx(left_of_own, rel=0.15)
+
+
+def test_a_target_above_a_hundred_tells_that_the_metric_is_no_percentage() -> None:
+    t = np.arange(1.0, 61.0)
+    rising = gp.Trace(t, 20 + t, direction="max", metric="return")
+    assert gp.reach(rising, 150, budget=600).prob_by(600) > 0.5
+    assert gp.forecast(rising, [600.0]).quantile(0.9)[0] < 100  # by itself it may be one
