@@ -100,7 +100,7 @@ def test_a_report_replaces_regular_files_alone(
     assert link.is_symlink()
     assert stat.S_ISCHR(link.stat().st_mode)
     assert main(["report", log, "-o", str(tmp_path)]) == 2
-    assert "cannot write the report: Is a directory" in capsys.readouterr().err
+    assert "is a folder, expected a file" in capsys.readouterr().err
     # A link to a file stays a link, and a pipe a pipe.
     page = write(tmp_path / "page.html", "old")
     (tmp_path / "link.html").symlink_to("page.html")
