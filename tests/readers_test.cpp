@@ -186,6 +186,20 @@ TEST_F(ReadersTest, AFolderReadsWhatIsInItTwiceOnce) {
   EXPECT_EQ(read_traces(file.parent_path() / "checkpoint-1")[0].step, (Columns{1}));
 }
 
+TEST_F(ReadersTest, AFolderHasARunOnceThatAToolWritesInTwoFormats) {
+  std::filesystem::create_directories(path("trial"));
+  const std::string table = "training_iteration,loss\n1,3\n2,2\n3,1\n";
+  const std::filesystem::path file = write("trial/progress.csv", table);
+  write("trial/result.json",
+        "{\"training_iteration\": 1, \"loss\": 3}\n{\"training_iteration\": 2, \"loss\": 2}\n");
+  std::vector<Trace> traces = read_traces(file.parent_path());
+  ASSERT_EQ(traces.size(), 1U);
+  EXPECT_EQ(traces[0].name, "progress.csv");  // which has a point more
+  write("trial/copy.csv", table);             // of one format: another run
+  traces = read_traces(file.parent_path());
+  EXPECT_EQ(traces.size(), 2U);
+}
+
 TEST_F(ReadersTest, AColumnOfRunsGivesATraceEach) {
   const std::filesystem::path file =
       write("runs.csv", "seed,step,loss\n7,1,3\n8,1,4\n7,2,2\n8,2,3\n7,3,1\n8,3,2\n");
