@@ -97,12 +97,15 @@ double mean_crps(const Mixture& mixture, const Since& since, double range) {
   return sum / static_cast<double>(since.z.size());
 }
 
+constexpr double kRounding = 1 + 1e-9;  // a step at that share is in it, whatever the unit of steps
+
 }  // namespace
 
 Backtest backtest(const Prepared& p, const Annealing& plan, const ForecastConstants& c) {
   const std::size_t points = p.step.size();
   const std::size_t seen =
-      std::upper_bound(p.step.begin(), p.step.end(), kSeenShare * p.step.back()) - p.step.begin();
+      std::upper_bound(p.step.begin(), p.step.end(), kSeenShare * p.step.back() * kRounding) -
+      p.step.begin();
   if (!plan.known() || seen < kMinSeen || points - seen < 2) return {};
   const Prepared before = first_points(p, seen);
   if (!(before.range > 0) || !plan.moves(before.step)) return {};
