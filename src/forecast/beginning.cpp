@@ -12,27 +12,31 @@
 
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
+#include "common/statistics.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/passages.hpp"
+#include "forecast/past_runs.hpp"
 #include "forecast/settings.hpp"
 #include "forecast/weighted.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-constexpr std::size_t kMinBegun = 3;       // past runs that tell anything
-constexpr std::size_t kMaxBegun = 48;      // heaviest ones
-constexpr double kMinCovered = 0.98;       // of the last step, that a past run must reach
-constexpr double kValueWidth = 0.5;        // of the kernel over the value now, in spreads
-constexpr double kFarthest = 1e6;          // square distance, of what overflows too
-constexpr double kUnlikeShare = 1e-3;      // of the weight, shared by all runs
-constexpr double kSmoothing = 0.5;         // width of a component, in deviations of the runs
-constexpr double kMinDeviation = 0.4;      // of what all runs deviate
-constexpr double kSettingsPoints = 3;      // points of a run that weigh as much as its settings
-constexpr double kBelow = 3, kAbove = 1;   // how far the law goes beyond the past runs, in z
-constexpr double kLatestStart = 0.1;       // of the last knot, at which a past run may begin
-constexpr double kMinLogSmoothing = 0.05;  // of the log steps at which runs arrive
+constexpr std::size_t kMinBegun = 3;        // past runs that tell anything
+constexpr std::size_t kMaxBegun = 48;       // heaviest ones
+constexpr double kMinCovered = 0.98;        // of the last step, that a past run must reach
+constexpr double kValueWidth = 0.5;         // of the kernel over the value now, in spreads
+constexpr double kFarthest = 1e6;           // square distance, of what overflows too
+constexpr double kUnlikeShare = 1e-3;       // of the weight, shared by all runs
+constexpr double kSmoothing = 0.5;          // width of a component, in deviations of the runs
+constexpr double kMinDeviation = 0.4;       // of what all runs deviate
+constexpr double kBegunPoints = 3;          // points of a run that weigh as much as past runs
+constexpr double kBelow = 3, kAbove = 1;    // how far the law goes beyond the past runs, in z
+constexpr double kLeastShare = 0.01;        // of a law, that is worth its time
+constexpr std::size_t kMinNoisePoints = 8;  // of a run that shows its noise
+constexpr double kLatestStart = 0.1;        // of the last knot, at which a past run may begin
+constexpr double kMinLogSmoothing = 0.05;   // of the log steps at which runs arrive
 
 /// A past run as one that has just begun sees it.
 struct Begun {
@@ -219,8 +223,10 @@ Arrival arrival_of(const Begun& run, const Coordinate& coordinate, double target
 /// The weight of a run that ended before its target goes to those that came later (redistribution
 /// to the right, Efron 1967), or to never where there are none or it failed.
 double redistribute(std::vector<Arrival>& arrivals) {
-  std::ranges::stable_sort(
-      arrivals, [](const Arrival& a, const Arrival& b) { return a.log_step < b.log_step; });
+  // Who ended at a step was not there yet when others arrived at it.
+  std::ranges::stable_sort(arrivals, [](const Arrival& a, const Arrival& b) {
+    return a.log_step != b.log_step ? a.log_step < b.log_step : a.arrived && !b.arrived;
+  });
   double never = 0;
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
     Arrival& run = arrivals[i];
@@ -240,6 +246,22 @@ double redistribute(std::vector<Arrival>& arrivals) {
   return never;
 }
 
+/// White noise of one value, the median of the runs: from second differences of their later halves,
+/// in which a curve hardly shows.
+double noise_of(const PastRuns& past, const Coordinate& coordinate) {
+  std::vector<double> noises;
+  for (const Trace& run : past.runs()) {
+    const std::vector<double> z = begun(run, coordinate).z;
+    if (z.size() < kMinNoisePoints) continue;
+    std::vector<double> differences;
+    for (std::size_t i = z.size() / 2; i < z.size(); ++i) {
+      differences.push_back(std::abs(z[i] - 2 * z[i - 1] + z[i - 2]));
+    }
+    noises.push_back(median(differences) / (kMadPerDeviation * std::sqrt(6.0)));
+  }
+  return noises.empty() ? 0.0 : median(noises);
+}
+
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 }  // namespace
@@ -253,19 +275,23 @@ bool begin(const Prepared& p, const Settings* settings, const PastRuns& past, La
   if (!mixture) return false;
   law.coordinate = coordinate;
   law.mixture = std::move(*mixture);
+  law.noise = noise_of(past, coordinate);
   const auto [low, high] = std::ranges::minmax_element(law.mixture.location);
   law.lowest = *low - kBelow;
   law.highest = *high + kAbove;
   return true;
 }
 
-void mix_in_settings(const Prepared& p, const Settings* settings, const PastRuns& past, Law& law) {
-  if (settings == nullptr || settings->empty() || past.relevance().empty()) return;
+void mix_in_beginnings(const Prepared& p, const Settings* settings, const PastRuns& past,
+                       double likeness, Law& law) {
+  const double points = static_cast<double>(p.step.size()) / kBegunPoints;
+  const bool taught = settings != nullptr && !settings->empty() && !past.relevance().empty();
+  const double share = (taught ? 1.0 : likeness) / (points * points + 1);
+  if (share < kLeastShare) return;
   std::optional<Mixture> alike = begun_like(p, p.coordinate, settings, past, law);
   if (!alike) return;
-  const double points = static_cast<double>(p.step.size()) / kSettingsPoints;
   alike->degrees = law.mixture.degrees;
-  law.mixture = mixed(law.mixture, *alike, points * points / (points * points + 1));
+  law.mixture = mixed(*alike, law.mixture, share);
   const auto [low, high] = std::ranges::minmax_element(alike->location);
   law.lowest = std::min(law.lowest, *low);
   law.highest = std::max(law.highest, *high);
@@ -275,7 +301,8 @@ std::optional<std::vector<double>> arrivals(TraceView trace, double target,
                                             std::span<const double> steps,
                                             const ForecastOptions& options) {
   const PastRuns& past = *options.past;
-  const Prepared p = prepare(trace, options.direction, constants_of(options));
+  const Prepared p =
+      prepare(trace, options.direction, constants_of(options), metric_range_of(options.past));
   const double now = p.step.empty() ? 0 : p.step.back() - p.step_shift;
   std::vector<const Trace*> all;
   for (const Trace& run : past.runs()) all.push_back(&run);

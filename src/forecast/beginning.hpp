@@ -18,9 +18,10 @@ namespace glidepath::detail {
 [[nodiscard]] bool begin(const Prepared& p, const Settings* settings, const PastRuns& past,
                          Law& law);
 
-/// Mixes into the law of a run of a few points what past runs of alike settings became, the less
-/// the more points there are.
-void mix_in_settings(const Prepared& p, const Settings* settings, const PastRuns& past, Law& law);
+/// Mixes into the law of a run of a few points what past runs became: the less the more points
+/// there are, and by how like each other these runs are, unless they taught what settings do.
+void mix_in_beginnings(const Prepared& p, const Settings* settings, const PastRuns& past,
+                       double likeness, Law& law);
 
 /// P(reached by each of `steps`), increasing, for a run of fewer than three points, from when past
 /// runs came to the target; empty where fewer than three past runs tell.

@@ -86,7 +86,8 @@ BestSoFar best_so_far(TraceView given, double budget, const ForecastOptions& opt
   detail::refuse_bad_reach("best_so_far", budget, options);
   BestSoFar found{.budget = budget};
   const ForecastConstants& constants = detail::constants_of(options);
-  const detail::Prepared run = detail::prepare(trace, options.direction, constants);
+  const detail::Prepared run =
+      detail::prepare(trace, options.direction, constants, detail::metric_range_of(options.past));
   found.status = run.status;
   const std::size_t values = finite_values(trace);
   if (values == 0) return found;

@@ -196,7 +196,7 @@ LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const doub
   const Annealing plan = rates != nullptr ? annealing_of(run, *rates, constants) : Annealing{};
   Evidence evidence;
   LateClock late{by_clock(Observed(run, plan), queries, {}, constants, use, &evidence)};
-  const bool rising = p.coordinate.sign < 0;
+  const bool rising = p.coordinate.is_score();
   const double shows = kShapeOdds * std::exp(evidence.log_gain_over_level);
   const double shape = rising ? kScoreFromZero : 1 - 1 / (1 + shows);  // shows may be infinite
   // A fall of the rate looks like a beginning: where rates are known the clocks are not compared.
@@ -292,12 +292,19 @@ PastKnots past_knots(const Prepared& p, const ForecastOptions& options, Use use,
   return {.covered = covered + 1, .has_end = true};
 }
 
-/// Mixes in the law with past runs, as far as it is believed.
-void mix_in_past(const Observed& observed, const PastKnots& of_past, const LateClock& late,
-                 const ForecastOptions& options, const ForecastConstants& constants, Use use,
-                 Law& law) {
+/// Mixes in the law with past runs as far as it is believed, and says how far what they became is
+/// of this run too: the less, the worse they would have forecast each other. The best value that
+/// one of them had from this step on is in reach.
+double mix_in_past(const Observed& observed, const PastKnots& of_past, const LateClock& late,
+                   const ForecastOptions& options, const ForecastConstants& constants, Use use,
+                   Law& law) {
   const std::span<const double> near = std::span(law.knots).first(of_past.covered);
   const std::vector<Template> past = templates_of(observed.run, near.back(), options, constants);
+  for (const Template& run : past) {
+    for (std::size_t i = 0; i < run.z.size(); ++i) {
+      if (run.step[i] >= observed.run.step.back()) law.lowest = std::min(law.lowest, run.z[i]);
+    }
+  }
   Evidence evidence;
   Mixture with = by_clock(observed, near, past, constants, use, &evidence);
   with = late.mixed_into(std::move(with), evidence.past);
@@ -310,6 +317,7 @@ void mix_in_past(const Observed& observed, const PastKnots& of_past, const LateC
   } else if (share > constants.tail_mass) {
     law.mixture = mixed(with, law.mixture, share);
   }
+  return share * std::max(0.0, 1 - error);
 }
 
 void take_out(Law& law, std::size_t knot) {
@@ -422,15 +430,17 @@ Mixture mixed(const Mixture& first, const Mixture& second, double share) {
 }
 
 Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
-                      const ForecastOptions& options, Use use) {
+                      const ForecastOptions& options, Use use, std::optional<double> target) {
   ForecastConstants constants = constants_of(options);
   if (use == Use::decision) constants.linear_move = 1;
-  Predicted result{prepare(trace, options.direction, constants), {}, false};
+  refuse_other_direction(options.past, options.direction);
+  MetricRange others = metric_range_of(options.past);
+  if (target) others.include(*target);
+  Predicted result{prepare(trace, options.direction, constants, others), {}, false};
   const Prepared& p = result.prepared;
   Law& law = result.law;
   refuse_bad_steps(trace.step, steps);
 
-  refuse_other_direction(options.past, options.direction);
   static const Widths kNoWidths;
   const Widths& learned = options.past != nullptr ? options.past->widths() : kNoWidths;
   Annealing plan;
@@ -470,8 +480,13 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     const LateClock late =
         late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use, from_zero);
     law.mixture = late.mixed_into(std::move(law.mixture));
-    if (of_past.covered > 0) mix_in_past(observed, of_past, late, options, constants, use, law);
-    if (options.past != nullptr) mix_in_settings(p, trace.settings, *options.past, law);
+    double likeness = 0;
+    if (of_past.covered > 0) {
+      likeness = mix_in_past(observed, of_past, late, options, constants, use, law);
+    }
+    if (options.past != nullptr) {
+      mix_in_beginnings(p, trace.settings, *options.past, likeness, law);
+    }
     last = seen.step.back();
   }
   law.mixture.degrees = constants.degrees;

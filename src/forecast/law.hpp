@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -102,8 +103,10 @@ struct Predicted {
 enum class Use : std::uint8_t { intervals, decision };
 
 /// `steps` are in the trace's own unit, increasing, past the last observed one; the law has a knot
-/// at each, or `max_knots` where they are more (twice as many under a schedule).
+/// at each, or `max_knots` where they are more (twice as many under a schedule). A target is a
+/// value that the metric can have.
 [[nodiscard]] Predicted predict_law(TraceView trace, std::span<const double> steps,
-                                    std::size_t max_knots, const ForecastOptions& options, Use use);
+                                    std::size_t max_knots, const ForecastOptions& options, Use use,
+                                    std::optional<double> target = {});
 
 }  // namespace glidepath::detail

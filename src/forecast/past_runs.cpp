@@ -13,6 +13,7 @@
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 #include "forecast/passages.hpp"
 #include "forecast/settings.hpp"
 #include "forecast/widths.hpp"
@@ -70,8 +71,9 @@ void refuse_broken(const Widths& widths) {
 
 /// Learning the widths makes past runs by the dozen, and asks none of them for its passages.
 struct detail::SharedPassages {
-  std::once_flag once{};
+  std::once_flag once{}, range_once{};
   std::vector<Passages> all{};
+  MetricRange range{};
 
   static std::span<const Passages> of(const PastRuns& past) {
     if (past.passages_ == nullptr) return {};
@@ -79,10 +81,38 @@ struct detail::SharedPassages {
     std::call_once(shared.once, [&] { shared.all = {past.runs_.begin(), past.runs_.end()}; });
     return shared.all;
   }
+
+  static MetricRange range_of(const PastRuns& past) {
+    if (past.passages_ == nullptr) return {};
+    SharedPassages& shared = *past.passages_;
+    std::call_once(shared.range_once, [&] { shared.range = middle_range(past.runs_); });
+    return shared.range;
+  }
+
+ private:
+  static MetricRange middle_range(std::span<const Trace> runs) {
+    std::vector<double> lowest, highest;
+    for (const Trace& run : runs) {
+      MetricRange own;
+      for (const double value : run.loss) own.include(value);
+      if (own.lowest > own.highest) continue;
+      lowest.push_back(own.lowest);
+      highest.push_back(own.highest);
+    }
+    MetricRange middle;
+    if (lowest.empty()) return middle;
+    middle.include(upper_median(lowest));
+    middle.include(upper_median(highest));
+    return middle;
+  }
 };
 
 std::span<const detail::Passages> detail::passages_of(const PastRuns& past) {
   return SharedPassages::of(past);
+}
+
+detail::MetricRange detail::metric_range_of(const PastRuns* past) {
+  return past == nullptr ? MetricRange{} : SharedPassages::range_of(*past);
 }
 
 void detail::refuse_other_direction(const PastRuns* past, Direction live) {

@@ -130,11 +130,13 @@ Extent extent_of(const TraceView& trace) {
 }
 
 /// Oriented values (lower is better) become z: their logarithm, or where they reach 0 a share of
-/// their range. False where there are fewer than 3 or all are equal.
+/// their range, as of a metric without a bound. False where there are fewer than 3 or all are
+/// equal.
 bool into_z(std::vector<double>& values, Coordinate& c) {
   const auto [min_y, max_y] = std::minmax_element(values.begin(), values.end());
   const double least = *min_y, most = *max_y, range = most - least;
-  if (!(least > 0)) {
+  const bool bounded = c.sign > 0 ? c.floor == 0 : c.ceiling < kInfinity;
+  if (!(least > 0) || !bounded) {
     c.logarithmic = false;
     c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
   } else if (most > kLargestLoss || most < 1 / kLargestLoss) {
@@ -201,7 +203,8 @@ double steps_before(std::span<const double> step, std::span<const double> count)
   return step.front() - (step.back() - step.front()) / (points - 1);
 }
 
-Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& constants) {
+Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& constants,
+                 MetricRange others) {
   validate(trace);
   Prepared p;
   const std::size_t total = trace.step.size();
@@ -214,7 +217,9 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
     p.coordinate.logarithmic = false;
     return p;
   }
-  p.coordinate = oriented(loss.lowest, loss.highest, direction);
+  others.include(loss.lowest);
+  others.include(loss.highest);
+  p.coordinate = oriented(others.lowest, others.highest, direction);
   p.step.reserve(loss.points);
   p.z.reserve(loss.points);
   p.count.reserve(loss.points);

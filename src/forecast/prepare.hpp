@@ -3,7 +3,10 @@
 
 #include "glidepath/forecast.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -20,6 +23,8 @@ struct Coordinate {
 
   [[nodiscard]] double metric(double z) const;
   [[nodiscard]] double z(double metric) const;
+  /// Better when high, and not a loss turned round.
+  [[nodiscard]] bool is_score() const { return sign < 0 && ceiling != 0; }
 };
 
 /// What is added to every step of a run so that all are positive: 0, or so much that the first of a
@@ -33,6 +38,19 @@ struct Coordinate {
 [[nodiscard]] bool starts_late(std::span<const double> step, std::span<const double> count);
 /// The steps before a log that starts late, up to one such interval before its first point; else 0.
 [[nodiscard]] double steps_before(std::span<const double> step, std::span<const double> count);
+
+/// Values that a metric takes beside those of the run: its target, and those of past runs. They
+/// tell bounds that it has from where it merely stands: a return of 20 is no percentage.
+struct MetricRange {
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = -std::numeric_limits<double>::infinity();
+
+  void include(double value) {
+    if (!std::isfinite(value)) return;
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+  }
+};
 
 /// One trace, ready for the nodes: clean and in z.
 struct Prepared {
@@ -48,7 +66,7 @@ struct Prepared {
 };
 
 [[nodiscard]] Prepared prepare(TraceView trace, Direction direction,
-                               const ForecastConstants& constants);
+                               const ForecastConstants& constants, MetricRange others = {});
 
 /// The coordinate that all finite losses of these runs, of one direction, have together.
 [[nodiscard]] Coordinate pooled_coordinate(std::span<const Trace* const> runs);

@@ -381,7 +381,7 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
   const std::vector<double> steps = grid_to(budget, last, grid_shift(logged_points, budget));
   if (begin_reach(trace, steps, options, r) || finite.step.empty()) return found;
   const detail::Predicted predicted =
-      detail::predict_law(trace, steps, steps.size(), options, detail::Use::decision);
+      detail::predict_law(trace, steps, steps.size(), options, detail::Use::decision, target);
   const detail::Law& law = predicted.law;
   r.status = predicted.prepared.status;
   r.step.insert(r.step.end(), steps.begin(), steps.end());

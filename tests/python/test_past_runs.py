@@ -509,3 +509,84 @@ def test_a_run_of_one_or_two_points_comes_to_a_target_as_its_forecast_has_it(poi
     law = gp.reach(seen, 1.7, budget=1000, past=past, reached_by="point")
     assert law.prob_by(1000) == pytest.approx(below[1], abs=0.05)
     assert law.prob_by(500) == pytest.approx(below[0], abs=0.05)
+
+
+def sudden(fall: float, rng: np.random.Generator, noise: float = 0.0) -> gp.Trace:
+    """A run on a plateau, that falls to 0.05 about one step."""
+    t = np.arange(1.0, 201.0)
+    level = 0.05 + 2.25 / (1 + np.exp((t - fall) / 6))
+    return gp.Trace(t, level * np.exp(noise * rng.standard_normal(200)))
+
+
+@pytest.mark.parametrize("points", [3, 8, 20])
+def test_what_past_runs_came_to_is_in_reach_of_a_run_that_still_stands(points: int) -> None:
+    rng = np.random.default_rng(0)
+    past = gp.PastRuns([sudden(fall, rng) for fall in np.linspace(60, 100, 20)])
+    seen = sudden(83.0, rng, noise=0.01).until(points)
+    forecast = gp.forecast(seen, [200.0], past=past)
+    assert forecast.interval(0.9)[0] < 0.1
+    assert forecast.prob_below(0.5)[0] > 0.5
+    assert gp.reach(seen, 0.5, budget=200, past=past).prob_by(200) > 0.5
+
+
+def test_past_runs_say_more_of_a_run_of_a_few_points_than_its_own_curve() -> None:
+    rng = np.random.default_rng(1)
+    t = np.arange(1.0, 201.0)
+
+    def run() -> gp.Trace:
+        curve = rng.normal(2, 0.1) + rng.normal(5, 0.4) * t ** -rng.uniform(0.4, 0.6)
+        return gp.Trace(t, curve * np.exp(0.01 * rng.standard_normal(200)))
+
+    errors, held = {1: [], 2: [], 3: [], 5: []}, {1: [], 2: [], 3: [], 5: []}
+    for _ in range(40):
+        past, live = gp.PastRuns([run() for _ in range(8)]), run()
+        for points in errors:
+            ahead = gp.forecast(live.until(points), [200.0], past=past)
+            low, high = ahead.interval(0.8)
+            held[points].append(low[0] <= live.loss[-1] <= high[0])
+            errors[points].append(abs(ahead.median[0] - live.loss[-1]))
+    medians = {points: np.median(each) for points, each in errors.items()}
+    assert medians[3] < 1.25 * medians[2]
+    assert medians[5] < 1.25 * medians[2]
+    for points in (3, 5):
+        assert np.mean(held[points]) > 0.6
+
+
+def test_runs_that_differ_by_noise_alone_leave_the_next_one_its_own() -> None:
+    rng = np.random.default_rng(2)
+    t = np.arange(1.0, 101.0)
+
+    def run() -> gp.Trace:
+        return gp.Trace(t, (2 + 3 * t**-0.5) * np.exp(0.02 * rng.standard_normal(100)))
+
+    held = []
+    for _ in range(60):
+        past, live = [run() for _ in range(5)], run()
+        low, high = gp.forecast(live.until(1), t[20:], past=past).interval(0.8)
+        held.append(np.mean((low <= live.loss[20:]) & (live.loss[20:] <= high)))
+    assert 0.65 < np.mean(held) < 0.97
+
+
+def test_past_runs_that_ended_where_another_arrived_were_not_there_yet() -> None:
+    t = np.arange(1.0, 201.0)
+    curve = 2.5 + 5 * t**-0.5
+    ended = [gp.Trace(t, curve + 0.01 * k) for k in range(9)]
+    arrived = gp.Trace(t, np.r_[curve[:-1], 2.55])
+    for past in ([arrived, *ended], [*ended, arrived]):
+        law = gp.reach(gp.Trace([], []), 2.6, budget=300, past=past)
+        assert law.prob_by(300) == pytest.approx(0.1)
+
+
+def test_returns_of_past_runs_tell_that_a_hundred_is_no_bound() -> None:
+    t = np.arange(1.0, 601.0)
+
+    def run(pace: float) -> gp.Trace:
+        return gp.Trace(t, 20 + pace * t, direction="max", metric="return")
+
+    past = gp.PastRuns([run(pace) for pace in (0.9, 0.95, 1.0, 1.05, 1.1)] * 4)
+    seen = run(1.0).until(60)
+    low, high = gp.forecast(seen, [600.0], past=past).interval(0.8)
+    assert low[0] < 620 < high[0]
+    assert gp.reach(seen, 150, budget=600, past=past).prob_by(600) > 0.9
+    odd = gp.PastRuns([run(0.1)] * 4 + [run(1.0)])  # one beyond it is the odd one
+    assert gp.forecast(seen, [600.0], past=odd).interval(0.8)[1][0] < 100
