@@ -258,8 +258,8 @@ std::span<const std::string_view> step_names() {
         "total_timesteps", "time_total_timesteps", "misc_total_timesteps", "timesteps",
         "timesteps_sofar", "env_step", "timesteps_total", "num_env_steps_sampled_lifetime",
         "num_env_steps_sampled", "total_env_interacts", "total_steps", "train_step",
-        "training_step", "train_steps", "training_steps", "train_iter", "train_iters",
-        "global_steps", "iteration", "iter", "num_timesteps", "kimg", "progress_kimg_mean",
+        "training_step", "global_steps", "iteration", "iter", "num_timesteps", "kimg",
+        "progress_kimg_mean",
         // Under which Hugging Face and Lightning log their step to a tracker whose own counts
         // calls.
         "train_global_step", "trainer_global_step", "_step", "n_iter", "steps", "iterations",

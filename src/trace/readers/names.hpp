@@ -20,8 +20,8 @@ namespace glidepath::detail {
 /// What only counts within an epoch, and what counts epochs.
 inline constexpr std::array<std::string_view, 7> kWithin{
     "batch", "batch_id", "batch_idx", "minibatch", "it", "i", "index"};
-inline constexpr std::array<std::string_view, 6> kEpochs{"epoch",        "epochs", "epoch_num",
-                                                         "total_epochs", "ep",     "train_epochs"};
+inline constexpr std::array<std::string_view, 5> kEpochs{"epoch", "epochs", "epoch_num",
+                                                         "total_epochs", "ep"};
 /// What counts steps, best first; before what counts within an epoch stand optimizer steps.
 [[nodiscard]] std::span<const std::string_view> step_names();
 /// Columns of wall-clock time: seconds since the beginning, and times of day.
