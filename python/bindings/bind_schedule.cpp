@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/trace.hpp"
 
-
 #include "forecast_records.hpp"
 
 namespace glidepath::python {
