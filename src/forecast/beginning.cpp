@@ -275,7 +275,8 @@ bool begin(const Prepared& p, const Settings* settings, const PastRuns& past, La
   if (!mixture) return false;
   law.coordinate = coordinate;
   law.mixture = std::move(*mixture);
-  law.noise = noise_of(past, coordinate);
+  // The value from which they go on is a noisy one; where there is none, they are as noisy as it.
+  law.noise = p.step.empty() ? 0.0 : noise_of(past, coordinate);
   const auto [low, high] = std::ranges::minmax_element(law.mixture.location);
   law.lowest = *low - kBelow;
   law.highest = *high + kAbove;
