@@ -2,6 +2,7 @@
 #include "forecast/beginning.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -23,39 +24,47 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr std::size_t kMinBegun = 3;        // past runs that tell anything
-constexpr std::size_t kMaxBegun = 48;       // heaviest ones
-constexpr double kMinCovered = 0.98;        // of the last step, that a past run must reach
-constexpr double kValueWidth = 0.5;         // of the kernel over the value now, in spreads
-constexpr double kFarthest = 1e6;           // square distance, of what overflows too
-constexpr double kUnlikeShare = 1e-3;       // of the weight, shared by all runs
-constexpr double kSmoothing = 0.5;          // width of a component, in deviations of the runs
-constexpr double kMinDeviation = 0.4;       // of what all runs deviate
-constexpr double kBegunPoints = 3;          // points of a run that weigh as much as past runs
-constexpr double kBelow = 3, kAbove = 1;    // how far the law goes beyond the past runs, in z
-constexpr double kLeastShare = 0.01;        // of a law, that is worth its time
-constexpr std::size_t kMinNoisePoints = 8;  // of a run that shows its noise
-constexpr double kLatestStart = 0.1;        // of the last knot, at which a past run may begin
-constexpr double kMinLogSmoothing = 0.05;   // of the log steps at which runs arrive
+constexpr std::size_t kMinBegun = 3;         // past runs that tell anything
+constexpr std::size_t kMaxBegun = 48;        // heaviest ones
+constexpr double kMinCovered = 0.98;         // of the last step, that a past run must reach
+constexpr double kValueWidth = 0.5;          // of the kernel over the value now, in spreads
+constexpr double kFarthest = 1e6;            // square distance, of what overflows too
+constexpr double kUnlikeShare = 1e-3;        // of the weight, shared by all runs
+constexpr double kSmoothing = 0.5;           // width of a component, in deviations of the runs
+constexpr double kMinDeviation = 0.4;        // of what all runs deviate
+constexpr double kBegunPoints = 3;           // points of a run that weigh as much as past runs
+constexpr double kBelow = 3, kAbove = 1;     // how far the law goes beyond the past runs, in z
+constexpr double kLeastShare = 0.01;         // of a law, that is worth its time
+constexpr std::size_t kMinNoisePoints = 6;   // of a later half that shows its noise
+constexpr std::size_t kMaxNoisePoints = 64;  // newest ones
+constexpr double kLatestStart = 0.1;         // of the last knot, at which a past run may begin
+constexpr double kMinLogSmoothing = 0.05;    // of the log steps at which runs arrive
 
 /// A past run as one that has just begun sees it.
 struct Begun {
   const Trace* run = nullptr;
-  std::vector<double> step{}, z{};  // where it has a value; steps as they were logged
+  const Coordinate* coordinate = nullptr;
   double weight = 0;
   double shift = 0;  // from its value now to that of the live run
-};
 
-Begun begun(const Trace& run, const Coordinate& coordinate) {
-  Begun seen{.run = &run};
-  for (std::size_t i = 0; i < run.step.size(); ++i) {
-    const double z = coordinate.z(run.loss[i]);
-    if (!std::isfinite(z)) continue;
-    seen.step.push_back(run.step[i]);
-    seen.z.push_back(z);
+  [[nodiscard]] double z(std::size_t point) const { return coordinate->z(run->loss[point]); }
+  [[nodiscard]] bool has_value() const {
+    return std::ranges::any_of(run->loss,
+                               [&](double loss) { return std::isfinite(coordinate->z(loss)); });
   }
-  return seen;
-}
+  /// On the line between the points beside a step that have a value; there is one at least.
+  [[nodiscard]] double z_at(double step) const {
+    const std::vector<double>& at = run->step;
+    auto after = static_cast<std::size_t>(std::ranges::upper_bound(at, step) - at.begin());
+    std::size_t before = after;
+    while (before > 0 && !std::isfinite(z(before - 1))) --before;
+    while (after < at.size() && !std::isfinite(z(after))) ++after;
+    if (before == 0) return z(after);
+    if (after == at.size()) return z(before - 1);
+    return interpolate(step, std::array{at[before - 1], at[after]},
+                       std::array{z(before - 1), z(after)});
+  }
+};
 
 /// Square distances into shares of a Gaussian kernel, the nearest run with the most.
 void into_shares(std::vector<double>& square) {
@@ -78,7 +87,7 @@ void weigh(const Prepared& p, const Settings* settings, std::span<const Relevanc
   if (!p.step.empty()) {
     const double now = p.step.back() - p.step_shift;
     std::vector<double> values;
-    for (const Begun& run : runs) values.push_back(interpolate(now, run.step, run.z));
+    for (const Begun& run : runs) values.push_back(run.z_at(now));
     const double width = kValueWidth * spread(values);
     for (std::size_t r = 0; r < runs.size(); ++r) {
       runs[r].shift = p.last_z - values[r];
@@ -148,7 +157,7 @@ Beginnings beginnings_of(const Prepared& p, const Coordinate& coordinate, const 
     const double last = std::min(run.step[*ended] / kMinCovered, horizon);
     if (last <= now) continue;
     if (!p.step.empty() && run.step.front() > std::max(now, kLatestStart * last)) continue;
-    found.runs.push_back(begun(run, coordinate));
+    found.runs.push_back({.run = &run, .coordinate = &coordinate});
     ends.push_back(last);
   }
   if (ends.size() < kMinBegun) return {};
@@ -178,7 +187,7 @@ std::optional<Mixture> begun_like(const Prepared& p, const Coordinate& coordinat
   for (const double knot : law.knots) {
     const double step = std::min(knot - law.step_shift, end);
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      at[r] = interpolate(step, runs[r].step, runs[r].z) + runs[r].shift;
+      at[r] = runs[r].z_at(step) + runs[r].shift;
     }
     const Deviation d = deviation(at, runs);
     const double told = smooth * std::max(d.weighted, kMinDeviation * d.all) + 1e-6;
@@ -251,10 +260,13 @@ double redistribute(std::vector<Arrival>& arrivals) {
 double noise_of(const PastRuns& past, const Coordinate& coordinate) {
   std::vector<double> noises;
   for (const Trace& run : past.runs()) {
-    const std::vector<double> z = begun(run, coordinate).z;
+    const std::size_t n = run.loss.size(), newest = std::min(n - n / 2, kMaxNoisePoints);
+    std::vector<double> z, differences;
+    for (const double loss : std::span(run.loss).last(newest)) {
+      if (std::isfinite(coordinate.z(loss))) z.push_back(coordinate.z(loss));
+    }
     if (z.size() < kMinNoisePoints) continue;
-    std::vector<double> differences;
-    for (std::size_t i = z.size() / 2; i < z.size(); ++i) {
+    for (std::size_t i = 2; i < z.size(); ++i) {
       differences.push_back(std::abs(z[i] - 2 * z[i - 1] + z[i - 2]));
     }
     noises.push_back(median(differences) / (kMadPerDeviation * std::sqrt(6.0)));
@@ -311,9 +323,9 @@ std::optional<std::vector<double>> arrivals(TraceView trace, double target,
   std::vector<Begun> runs;
   for (const Trace* run : all) {
     if (run->step.empty() || run->step.back() <= now) continue;
-    Begun seen = begun(*run, coordinate);
+    const Begun seen{.run = run, .coordinate = &coordinate};
     // Before a first point one without any value counts as well: it never arrives.
-    if (!seen.step.empty() || p.step.empty()) runs.push_back(std::move(seen));
+    if (p.step.empty() || seen.has_value()) runs.push_back(seen);
   }
   if (runs.size() < kMinBegun) return std::nullopt;
   weigh(p, trace.settings, past.relevance(), runs);
