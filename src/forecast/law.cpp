@@ -196,7 +196,7 @@ LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const doub
   const Annealing plan = rates != nullptr ? annealing_of(run, *rates, constants) : Annealing{};
   Evidence evidence;
   LateClock late{by_clock(Observed(run, plan), queries, {}, constants, use, &evidence)};
-  const bool rising = p.coordinate.is_score();
+  const bool rising = p.coordinate.sign < 0;
   const double shows = kShapeOdds * std::exp(evidence.log_gain_over_level);
   const double shape = rising ? kScoreFromZero : 1 - 1 / (1 + shows);  // shows may be infinite
   // A fall of the rate looks like a beginning: where rates are known the clocks are not compared.

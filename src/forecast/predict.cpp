@@ -351,7 +351,7 @@ Context build(const Observed& observed, std::span<const double> queries,
   context.variation = variation_of(bins);
   context.features = features_of(observed.run, bins, context.variation.late);
   context.gated = gated(c, context.features);
-  context.rising = observed.run.coordinate.is_score();
+  context.rising = observed.run.coordinate.sign < 0;
   context.scheduled = observed.plan.known();
   context.linear = !observed.run.coordinate.logarithmic;
   context.leans = !context.linear && (!context.scheduled || !shows_too_little(observed.run));

@@ -23,8 +23,6 @@ struct Coordinate {
 
   [[nodiscard]] double metric(double z) const;
   [[nodiscard]] double z(double metric) const;
-  /// Better when high, and not a loss turned round.
-  [[nodiscard]] bool is_score() const { return sign < 0 && ceiling != 0; }
 };
 
 /// What is added to every step of a run so that all are positive: 0, or so much that the first of a

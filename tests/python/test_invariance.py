@@ -119,17 +119,6 @@ def test_horizons_beside_others_are_interpolated_beyond_fourteen() -> None:
     np.testing.assert_allclose(many.quantiles[:, ::50], few.quantiles, rtol=1e-3)
 
 
-def test_a_loss_turned_round_is_the_loss_where_the_log_begins_late_or_has_a_schedule() -> None:
-    run = gp.Trace(*noisy_power_law(n=160))
-    schedule = gp.Schedule.cosine(1e-3, 400)
-    for seen, known in ((run.until(100), schedule), (gp.Trace(run.step + 3000, run.loss), None)):
-        turned = gp.Trace(seen.step, -seen.loss, direction="max")
-        at = [1.5 * seen.step[-1]]
-        down = gp.forecast(seen, at, schedule=known).median
-        up = gp.forecast(turned, at, schedule=known).median
-        np.testing.assert_allclose(-up, down, rtol=1e-12)
-
-
 def test_steps_in_other_units_have_the_same_forecast_under_a_schedule() -> None:
     run = gp.Trace(*noisy_power_law(n=20))
     medians = []
