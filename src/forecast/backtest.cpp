@@ -13,6 +13,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kSeenShare = 0.7;           // of the steps, that the backtest sees
+constexpr double kRounding = 1 + 1e-9;       // a step at that share is in it, whatever its unit
 constexpr std::size_t kMinSeen = 4;          // points
 constexpr std::size_t kMaxScoredPoints = 8;  // that are forecast
 constexpr int kBins = 16, kComponents = 16;
@@ -96,8 +97,6 @@ double mean_crps(const Mixture& mixture, const Since& since, double range) {
   }
   return sum / static_cast<double>(since.z.size());
 }
-
-constexpr double kRounding = 1 + 1e-9;  // a step at that share is in it, whatever the unit of steps
 
 }  // namespace
 

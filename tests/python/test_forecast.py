@@ -365,7 +365,9 @@ def test_past_runs_that_are_unlike_leave_a_late_score_its_two_clocks() -> None:
     step = np.arange(10.0, 2001.0, 10)
     past = [gp.Trace(step, 0.8 - 0.1 * (step / k) ** -0.8, direction="max") for k in (5, 6, 7)]
     with_past, alone = gp.forecast(run, at, past=past), gp.forecast(run, at)
-    np.testing.assert_allclose(with_past.median, alone.median, rtol=1e-3)  # .01 by one clock
+    share = 1 / (1 + (len(run) / 3) ** 2)  # at most, of past runs in the law of so many points
+    assert np.all(with_past.median >= alone.curve_quantile((0.5 - share) / (1 - share)))
+    assert np.all(with_past.median <= alone.curve_quantile(0.5 / (1 - share)))
 
 
 def late_loss(fall: float, noise: float) -> gp.Trace:
