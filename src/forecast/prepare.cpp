@@ -115,7 +115,7 @@ bool counts(const TraceView& trace, std::size_t i) {
 /// The range of the losses that count.
 struct Extent {
   std::size_t points = 0;
-  double lowest = kInfinity, highest = -kInfinity;
+  MetricRange of{};
 };
 
 Extent extent_of(const TraceView& trace) {
@@ -123,8 +123,7 @@ Extent extent_of(const TraceView& trace) {
   for (std::size_t i = 0; i < trace.loss.size(); ++i) {
     if (!counts(trace, i)) continue;
     ++extent.points;
-    extent.lowest = std::min(extent.lowest, trace.loss[i]);
-    extent.highest = std::max(extent.highest, trace.loss[i]);
+    extent.of.include(trace.loss[i]);
   }
   return extent;
 }
@@ -217,8 +216,8 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
     p.coordinate.logarithmic = false;
     return p;
   }
-  others.include(loss.lowest);
-  others.include(loss.highest);
+  others.include(loss.of.lowest);
+  others.include(loss.of.highest);
   p.coordinate = oriented(others.lowest, others.highest, direction);
   p.step.reserve(loss.points);
   p.z.reserve(loss.points);
@@ -253,14 +252,14 @@ Coordinate pooled_coordinate(std::span<const Trace* const> runs) {
   Extent all;
   for (const Trace* run : runs) {
     const Extent own = extent_of({run->step, run->loss});
-    all.lowest = std::min(all.lowest, own.lowest);
-    all.highest = std::max(all.highest, own.highest);
+    all.of.include(own.of.lowest);
+    all.of.include(own.of.highest);
     all.points += own.points;
   }
   const Direction direction = runs.empty() ? Direction::min : runs.front()->direction;
-  if (all.points == 0) all = {0, 0, 1};
-  Coordinate c = oriented(all.lowest, all.highest, direction);
-  std::vector<double> ends{c.sign * all.lowest + c.offset, c.sign * all.highest + c.offset};
+  if (all.points == 0) all.of = {0, 1};
+  Coordinate c = oriented(all.of.lowest, all.of.highest, direction);
+  std::vector<double> ends{c.sign * all.of.lowest + c.offset, c.sign * all.of.highest + c.offset};
   into_z(ends, c);
   return c;
 }
