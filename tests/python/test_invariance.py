@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which changes of a run leave its forecast alone: the table of docs/method/forecast.md."""
+"""Which changes of a run leave its forecast alone: the table of docs/method/invariances.md."""
 
 from __future__ import annotations
 
