@@ -108,10 +108,10 @@ class Comparison(Result):
 
     def plot(self, ax: Any = None, *, metric: str = "mean_jct_s") -> Any:
         """One bar per policy with its confidence interval."""
-        from glidepath._pictures import plots
+        from glidepath._pictures import clusters
 
         means = self.mean(metric)
-        return plots.policies(
+        return clusters.policies(
             {policy: mean for policy, (mean, _) in means.items()},
             errors={policy: half for policy, (_, half) in means.items()},
             ax=ax,

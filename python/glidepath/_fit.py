@@ -202,9 +202,9 @@ class Fit(Recorded):
         -------
         matplotlib.axes.Axes
         """
-        from glidepath._pictures import plots
+        from glidepath._pictures import runs
 
-        return plots.fit(self, trace, ax=ax)
+        return runs.fit(self, trace, ax=ax)
 
     def _summary(self) -> str:
         values = ", ".join(f"{name} {value:.4g}" for name, value in self.params.items())

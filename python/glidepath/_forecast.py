@@ -191,9 +191,9 @@ class Forecast(Recorded):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the fan chart; returns the matplotlib Axes."""
-        from glidepath._pictures import plots
+        from glidepath._pictures import runs
 
-        return plots.forecast(self, trace=self._trace, ax=ax)
+        return runs.forecast(self, trace=self._trace, ax=ax)
 
 
 class ForecastBatch(Recorded):

@@ -506,13 +506,13 @@ class Metrics(Result):
         -------
         matplotlib.axes.Axes
         """
-        from glidepath._pictures import plots
+        from glidepath._pictures import runs
 
         if trace is not None and trace.wall_seconds is None:
             raise InputError("plot: the trace has no wall_seconds")
         if trace is None and began_s != 0.0:
             raise InputError("plot: began_s is for a trace")
-        return plots.metrics(self, trace=trace, began_s=began_s, ax=ax)
+        return runs.metrics(self, trace=trace, began_s=began_s, ax=ax)
 
     def _summary(self) -> str:
         samples = f"{len(self)} sample{'' if len(self) == 1 else 's'}"

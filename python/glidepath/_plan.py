@@ -70,9 +70,9 @@ class Plan(Result):
         """Draw who holds which GPUs of each tier, and what a GPU of it is worth."""
         if self.allocations and not self.tiers:
             raise _core.InputError("plan: nothing to draw on, give the tiers: Plan(..., tiers=...)")
-        from glidepath._pictures import plots
+        from glidepath._pictures import clusters
 
-        return plots.plan(self, self.tiers, ax=ax)
+        return clusters.plan(self, self.tiers, ax=ax)
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for job, reason in self.reasons.items():

@@ -146,9 +146,9 @@ class Reach(Recorded):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the density of the step and the mass of never; returns the matplotlib Axes."""
-        from glidepath._pictures import plots
+        from glidepath._pictures import runs
 
-        return plots.reach(self, ax=ax)
+        return runs.reach(self, ax=ax)
 
 
 class BestSoFar(Recorded):

@@ -13,8 +13,8 @@ A result is a plain record::
             return f"{self.family}, sigma {self.sigma:.3g}, {self.status}"
 
         def plot(self, ax=None):
-            from glidepath._pictures import plots  # late: matplotlib is an extra
-            return plots.fit(self, ax=ax)
+            from glidepath._pictures import runs  # late: matplotlib is an extra
+            return runs.fit(self, ax=ax)
 
 `_summary` is the one line that says whether the result is good; the rest follows from it. Pickle
 works because a frozen dataclass with slots brings its own `__getstate__`.

@@ -213,9 +213,9 @@ class Simulation(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Gantt chart: who held which GPUs when."""
-        from glidepath._pictures import plots
+        from glidepath._pictures import clusters
 
-        return plots.gantt(self, ax=ax)
+        return clusters.gantt(self, ax=ax)
 
     def to_pandas(self) -> Any:
         """One row per job."""

@@ -54,9 +54,9 @@ class StartTimes(Result):
         -------
         matplotlib.axes.Axes
         """
-        from glidepath._pictures import plots
+        from glidepath._pictures import clusters
 
-        return plots.starts(self, ax=ax)
+        return clusters.starts(self, ax=ax)
 
     def to_pandas(self) -> Any:
         """One row per job, one column per level, such as ``q10``."""

@@ -226,9 +226,9 @@ class StepProfile(Result):
         -------
         matplotlib.axes.Axes
         """
-        from glidepath._pictures import plots
+        from glidepath._pictures import runs
 
-        return plots.steps([self, *others], ax=ax)
+        return runs.steps([self, *others], ax=ax)
 
     def _summary(self) -> str:
         gang = f"{self.gpus} GPU{'' if self.gpus == 1 else 's'}"

@@ -263,9 +263,9 @@ class Trace(Result):
         -------
         matplotlib.axes.Axes
         """
-        from glidepath._pictures import plots
+        from glidepath._pictures import runs
 
-        return plots.trace(self, ax=ax)
+        return runs.trace(self, ax=ax)
 
     def _summary(self) -> str:
         parts = [repr(self.name)] if self.name else []

@@ -31,7 +31,7 @@ from matplotlib.text import Text  # noqa: E402
 
 import glidepath as gp  # noqa: E402
 from glidepath import _core  # noqa: E402
-from glidepath._pictures import plots  # noqa: E402
+from glidepath._pictures import clusters, runs, scores  # noqa: E402
 
 EXPECTED = Path(__file__).parent / "pictures"
 WORDS = EXPECTED / "words.json"
@@ -110,10 +110,10 @@ PIT = np.clip(0.5 + 1.15 * ((np.arange(400) + 0.5) / 400 - 0.5), 0.001, 0.999)
 DECISION = "continue: 93 % to reach 1.80, at step 32 500"
 
 PICTURES: dict[str, Callable[[], Any]] = {
-    "trace": lambda: plots.trace(TRACE),
-    "fit": lambda: plots.fit(Curve(), TRACE),
-    "residuals": lambda: plots.residuals(Curve(), TRACE),
-    "fan": lambda: plots.forecast(
+    "trace": lambda: runs.trace(TRACE),
+    "fit": lambda: runs.fit(Curve(), TRACE),
+    "residuals": lambda: runs.residuals(Curve(), TRACE),
+    "fan": lambda: runs.forecast(
         Ahead(),
         trace=TRACE,
         later=gp.Trace(LATER, loss(LATER)),
@@ -121,20 +121,20 @@ PICTURES: dict[str, Callable[[], Any]] = {
         reach=when(0.07),
         decision=DECISION,
     ),
-    "reach": lambda: plots.reach(when(0.25)),
-    "never": lambda: plots.reach(when(1.0)),
-    "reliability": lambda: plots.reliability(PIT),
-    "gantt": lambda: plots.gantt(RANS[2], tiers=["Bronze", "Gold"]),
-    "jct_cdf": lambda: plots.jct_cdf(RANS),
-    "energy": lambda: plots.policies(
+    "reach": lambda: runs.reach(when(0.25)),
+    "never": lambda: runs.reach(when(1.0)),
+    "reliability": lambda: scores.reliability(PIT),
+    "gantt": lambda: clusters.gantt(RANS[2], tiers=["Bronze", "Gold"]),
+    "jct_cdf": lambda: clusters.jct_cdf(RANS),
+    "energy": lambda: clusters.policies(
         {"fifo": 65.3, "session_fifo": 65.0, "srtf": 64.8, "dare": 35.3}, label="energy (kWh)"
     ),
-    "waiting": lambda: plots.policies(
+    "waiting": lambda: clusters.policies(
         {"fifo": 67.4, "srtf": 20.1, "dare": 1.9},
         errors={"fifo": 15.4, "srtf": 6.0, "dare": 1.2},
         label="total wait (hours)",
     ),
-    "utilization": lambda: plots.utilization(RANS, gpus=8),
+    "utilization": lambda: clusters.utilization(RANS, gpus=8),
 }
 
 

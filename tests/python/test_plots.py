@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 
-from glidepath._pictures import plots  # noqa: E402
+from glidepath._pictures import clusters, runs, scores  # noqa: E402
 
 SUPERCOM = Path(__file__).resolve().parents[2] / "data" / "workloads" / "supercom"
 STEP = np.arange(1.0, 101.0)
@@ -77,7 +77,7 @@ def test_start_times_show_a_row_for_each_job_and_who_may_not_start() -> None:
 def test_the_fan_shows_forecast_points_target_and_what_came() -> None:
     seen = TRACE.until(40)
     ahead = gp.forecast(seen, np.arange(41.0, 101.0))
-    ax = plots.forecast(ahead, trace=seen, later=TRACE, target=2.4)
+    ax = runs.forecast(ahead, trace=seen, later=TRACE, target=2.4)
     assert np.array_equal(line(ax, "forecast").get_ydata(), ahead.median)
     assert np.array_equal(line(ax, "observed").get_xdata(), seen.step)
     assert line(ax, "target 2.4").get_ydata()[0] == 2.4
@@ -94,14 +94,14 @@ def test_axes_given_are_the_axes_drawn_on() -> None:
 
 def test_residuals_are_observed_minus_fit() -> None:
     fit = gp.fit(TRACE, family="exp3")
-    ax = plots.residuals(fit, TRACE)
+    ax = runs.residuals(fit, TRACE)
     drawn = line(ax, "observed minus fit").get_ydata()
     assert np.allclose(drawn, TRACE.loss - fit.predict(STEP))
 
 
 def test_time_to_target_shows_the_chance_of_never() -> None:
     reach = gp.reach(TRACE.until(40), 2.2, budget=400)
-    ax = plots.reach(reach)
+    ax = runs.reach(reach)
     words = " ".join(text.get_text() for text in ax.texts)
     assert f"never {reach.prob_never:.0%}".replace("%", " %") in words
     edges, mass = series.reach_density(reach)
@@ -129,7 +129,7 @@ def test_a_gantt_chart_never_gives_a_gpu_twice(simulations: list[gp.Simulation])
 
 
 def test_bars_have_the_height_of_the_values() -> None:
-    ax = plots.policies({"fifo": 4.0, "dare": 1.5}, label="hours")
+    ax = clusters.policies({"fifo": 4.0, "dare": 1.5}, label="hours")
     assert [bar.get_width() for bar in ax.patches] == [4.0, 1.5]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["fifo", "dare"]
 
@@ -137,7 +137,7 @@ def test_bars_have_the_height_of_the_values() -> None:
 def test_the_cdf_and_the_timeline_end_where_the_simulation_does(
     simulations: list[gp.Simulation],
 ) -> None:
-    ax = plots.jct_cdf(simulations)
+    ax = clusters.jct_cdf(simulations)
     for simulation in simulations:
         drawn = line(ax, simulation.policy)
         assert drawn.get_ydata()[-1] == 1.0
@@ -146,12 +146,12 @@ def test_the_cdf_and_the_timeline_end_where_the_simulation_does(
     assert busy[-1] == 0
     held = float(np.sum(np.diff(time) * busy[:-1]))
     assert held == pytest.approx(simulations[0].gpu_seconds)
-    assert plots.utilization(simulations, gpus=8).get_lines()
+    assert clusters.utilization(simulations, gpus=8).get_lines()
 
 
 def test_reliability_of_a_calibrated_forecast_lies_on_the_diagonal() -> None:
     values = (np.arange(2000) + 0.5) / 2000
-    ax = plots.reliability(values)
+    ax = scores.reliability(values)
     drawn = next(line for line in ax.get_lines() if "forecasts" in str(line.get_label()))
     assert np.allclose(drawn.get_xdata(), drawn.get_ydata(), atol=1e-3)
 
@@ -166,7 +166,7 @@ def test_many_points_that_followed_do_not_hide_the_forecast() -> None:
     step = np.arange(1.0, 40_001)
     whole = gp.Trace(step, 2.0 + 3.0 * step**-0.5)
     seen, later = whole.until(20_000), gp.Trace(step[20_000:], whole.loss[20_000:])
-    ax = plots.forecast(gp.forecast(seen, [30_000, 40_000]), trace=seen, later=later)
+    ax = runs.forecast(gp.forecast(seen, [30_000, 40_000]), trace=seen, later=later)
     what, median = line(ax, "what happened"), line(ax, "forecast")
     assert what.get_zorder() < median.get_zorder()
     assert 100 < len(what.get_xdata()) <= 400
@@ -176,7 +176,7 @@ def test_many_points_that_followed_do_not_hide_the_forecast() -> None:
 
 def test_a_picture_names_its_metric() -> None:
     rising = gp.Trace(STEP, 0.9 - 0.5 * STEP**-0.5, metric="val_acc", direction="max")
-    assert plots.forecast(gp.forecast(rising, [200]), trace=rising).get_ylabel() == "val_acc"
+    assert runs.forecast(gp.forecast(rising, [200]), trace=rising).get_ylabel() == "val_acc"
 
 
 def test_a_run_that_has_logged_nothing_has_pictures() -> None:

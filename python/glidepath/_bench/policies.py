@@ -359,11 +359,11 @@ def write_study(
     written.
     """
     from glidepath import _report
-    from glidepath._pictures import plots
+    from glidepath._pictures import clusters
 
     out = Path(path)
     if out.suffix != ".html":
-        figure = plots.study(rows)
+        figure = clusters.study(rows)
         try:
             figure.savefig(out, dpi=110, bbox_inches="tight")
         except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers behind the pictures, drawn by `plots` (matplotlib) and `_report.figures` (plotly)."""
+"""The numbers behind the pictures of this folder (matplotlib) and of `_report.figures` (plotly)."""
 
 from __future__ import annotations
 

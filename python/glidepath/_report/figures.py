@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the reports, as plotly JSON: what `plots` draws for print, here to be explored."""
+"""The figures of the reports, as plotly JSON: the pictures of `_pictures`, here to be explored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import glidepath as gp
 from glidepath._pictures import series
-from glidepath._pictures.plots import PALETTE
+from glidepath._pictures.style import PALETTE
 from glidepath._report.page import Figure
 
 if TYPE_CHECKING:

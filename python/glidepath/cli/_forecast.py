@@ -122,11 +122,11 @@ def _planned(trace: gp.Trace) -> gp.Schedule:
 
 
 def _fan(ax: Any, trace: gp.Trace, found: Look, target: float | None) -> None:
-    from glidepath._pictures import plots
+    from glidepath._pictures import runs
 
     rest = trace.step > found.seen.step[-1]
     later = gp.Trace(trace.step[rest], trace.loss[rest]) if rest.any() else None
-    plots.forecast(
+    runs.forecast(
         found.ahead, trace=found.seen, later=later, target=target, reach=found.reach, ax=ax
     )
     ax.set_title(shown(trace.name).plain, loc="left", fontsize=10)

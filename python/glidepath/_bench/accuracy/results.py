@@ -220,19 +220,19 @@ class Accuracy(Result):
 
     def plot(self, ax: Any = None, *, method: str | None = None) -> Any:
         """Draw the reliability diagram of one method, by default the first."""
-        from glidepath._pictures import plots
+        from glidepath._pictures import scores
 
         rows = self._of(method or self.methods[0])
-        return plots.reliability([r["pit"] for r in rows if "pit" in r], ax=ax)
+        return scores.reliability([r["pit"] for r in rows if "pit" in r], ax=ax)
 
     def plot_cutoffs(self, ax: Any = None) -> Any:
         """Draw the mean error of every method against the share of the run seen."""
-        from glidepath._pictures import plots
+        from glidepath._pictures import scores
 
         errors: dict[str, dict[float, float]] = {}
         for row in self.table(by="cutoff"):
             errors.setdefault(row["method"], {})[row["cutoff"]] = row["mae"]
-        return plots.error_by_cutoff(errors, ax=ax)
+        return scores.error_by_cutoff(errors, ax=ax)
 
     def _summary(self) -> str:
         best = self.table()[0]
