@@ -9,10 +9,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 import slurm_stub
@@ -288,5 +291,32 @@ def test_a_run_that_is_interrupted_ends_as_other_verbs_do(
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(number)
-        process.communicate(timeout=60)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == expected
+
+
+def test_a_signal_at_any_line_of_the_wait_between_two_rounds_ends_it() -> None:
+    ended = []
+
+    def wait_with_a_signal_before(line: int) -> None:
+        stop, lines = _slurm._Stop(), 0
+
+        def on_line(_frame: FrameType, event: str, _argument: object) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            if lines == line:
+                sys.settrace(None)
+                stop.set()  # as a handler does, in the thread that waits
+            return on_line
+
+        sys.settrace(on_line)
+        ended.append(stop.wait(2.0))
+
+    for line in range(1, 4):
+        waiting = threading.Thread(target=wait_with_a_signal_before, args=(line,), daemon=True)
+        waiting.start()
+        waiting.join(10.0)
+    assert ended == [True] * 3

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 import os
+import queue
 import shlex
 import signal
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -290,7 +292,7 @@ def run(
     given = locals()
     del given["rounds"], given["as_json"]
     pilot = _pilot(**given)
-    stop = threading.Event()
+    stop = _Stop()
     seen: list[Round] = []
     caught: list[int] = []
 
@@ -322,6 +324,30 @@ def run(
             _warn(seen[-1].trouble)
         return WARNING
     return ANSWER
+
+
+class _Stop(threading.Event):
+    """An event that a signal handler may set.
+
+    That of `threading` holds a lock for a moment while its own thread begins or ends to wait, and a
+    handler that runs in this moment waits for the lock forever.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._signals: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def set(self) -> None:
+        self._signals.put(None)
+
+    def is_set(self) -> bool:
+        return not self._signals.empty()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        with suppress(queue.Empty):
+            self._signals.get(timeout=timeout)
+            self.set()  # for whoever asks next
+        return self.is_set()
 
 
 def _print_round(result: Round) -> None:

@@ -117,7 +117,8 @@ class Pilot:
     ) -> None:
         """Do rounds until `rounds` are over or `stop` is set; after trouble, wait and try again.
 
-        While a job is on its way between tiers the next round comes after a second at most.
+        While a job is on its way between tiers the next round comes after a second at most. Set
+        `stop` from another thread: a signal handler of the waiting thread may find it locked.
         """
         with self:
             self._run(rounds, stop or threading.Event(), on_round)
