@@ -12,7 +12,7 @@
 
 namespace glidepath::detail {
 
-/// The law of a run of fewer than three points, from past runs (docs/method/forecast.md, "Before
+/// The law of a run of fewer than three points, from past runs (docs/method/settings.md, "Before
 /// the curve shows"): `law` has its knots, and gets its coordinate, mixture and limits. False, and
 /// nothing changed, where fewer than three past runs go beyond it.
 [[nodiscard]] bool begin(const Prepared& p, const Settings* settings, const PastRuns& past,

@@ -10,7 +10,7 @@ namespace glidepath::detail {
 /// What past runs say of the step at which a live run comes to its target: the logarithm of that
 /// step is Student-t, given that it lies after the last observed step. A past run teaches by how
 /// late it came to what the live run has logged and when it came to the target; nothing is known of
-/// it after its end (docs/method/forecast.md, "Past runs that ended").
+/// it after its end (docs/method/past_runs.md, "Runs that ended").
 struct EndLaw {
   int runs = 0;         ///< past runs behind it; 0 = nothing is known
   double location = 0;  ///< of log(step + shift)

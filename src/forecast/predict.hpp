@@ -61,7 +61,7 @@ struct Evidence {
                               double narrowing = 1, Evidence* evidence = nullptr);
 
 /// Mixes in what past runs did from this step on, those most that were like this one so far
-/// (docs/method/forecast.md, "Past runs"). `step` and `z` are the live run. Returns the error that
+/// (docs/method/past_runs.md, "Analogy"). `step` and `z` are the live run. Returns the error that
 /// the past runs would have made about each other from this step on, as a share of the error of
 /// their last levels; 1 for a single run.
 double mix_in_analogy(std::span<const double> step, std::span<const double> z,

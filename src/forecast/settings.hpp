@@ -8,8 +8,8 @@
 
 namespace glidepath::detail {
 
-/// Which settings tell how these runs went, and how much (docs/method/forecast.md, "Settings").
-/// Empty where fewer than three runs have any.
+/// Which settings tell how these runs went, and how much (docs/method/settings.md, "Which settings
+/// matter"). Empty where fewer than three runs have any.
 [[nodiscard]] std::vector<Relevance> learn_relevance(std::span<const Trace> runs);
 
 /// Square distances of two runs, in kernel widths by the learned weights, and with every setting in

@@ -63,6 +63,33 @@ def test_links_within_pages_lead_to_a_heading(document: Path) -> None:
             assert target in map(anchor, headings), f"{document.name}: {link}#{target}"
 
 
+# A page that a comment or docstring cites, perhaps with one of its chapters.
+CITED = re.compile(r"(docs/[\w/]+\.md)(?:, \"([^\"]+)\")?")
+
+
+def lost_citations(path: str, text: str) -> list[str]:
+    """Pages and chapters that a source cites and that are not there."""
+    lost = []
+    for cited, chapter in CITED.findall(re.sub(r"\n\s*(?:///|//|\*|#)? *", " ", text)):
+        page = ROOT / cited
+        written = page.read_text() if page.is_file() else ""
+        starts = re.findall(r"^(?:#+ (?:\d+ )?|\*\*)([^\n*]+)", written, re.MULTILINE)
+        if not written or (chapter and not any(start.startswith(chapter) for start in starts)):
+            lost.append(f"{path}: {cited} {chapter}".strip())
+    return lost
+
+
+def test_pages_that_sources_cite_have_what_is_cited() -> None:
+    folders = ("src", "include", "python", "bench", "examples")
+    kinds = (".hpp", ".cpp", ".h", ".inl", ".inc", ".py")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*")]
+    sources = [path for path in paths if path.suffix in kinds]
+    lost = [line for path in sources for line in lost_citations(str(path), path.read_text())]
+    assert not lost, "\n".join(lost)
+    assert len(lost_citations("a.hpp", '/// (docs/live.md, "A chapter\n/// that is gone")')) == 1
+    assert len(lost_citations("a.hpp", "/// see docs/gone.md")) == 1
+
+
 def table_of_policies() -> list[list[str]]:
     """The rows of the table of policies in docs/method/simulate.md."""
     text = (ROOT / "docs" / "method" / "simulate.md").read_text()
