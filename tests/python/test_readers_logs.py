@@ -206,13 +206,15 @@ def test_a_pattern_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) 
         gp.read_traces(tmp_path, pattern="x(?P<step>1)(?P<value>2)")
     with pytest.raises(gp.IoError, match="none"):
         gp.read_traces(tmp_path / "none", pattern=MINE)
-    with pytest.raises(gp.InputError, match=r"has no group \(\?P<value>"):
+    with pytest.raises(gp.InputError, match=r"expected a group \(\?P<value>"):
         gp.read_traces(file, pattern="(?P<step>1)")
-    with pytest.raises(gp.InputError, match=r"pattern '\(': missing \)"):
+    with pytest.raises(
+        gp.InputError, match=r"pattern is '\(', expected a regular expression: missing \)"
+    ):
         gp.read_traces(file, pattern="(")
-    with pytest.raises(gp.InputError, match="not format 'table'"):
+    with pytest.raises(gp.InputError, match="format is 'table' beside a pattern"):
         gp.read_traces(file, pattern=MINE, format="table")
-    with pytest.raises(gp.InputError, match="a pattern is for a file or folder, not a list"):
+    with pytest.raises(gp.InputError, match="path has type list beside a pattern"):
         gp.read_traces([], pattern=MINE)
 
 

@@ -399,7 +399,8 @@ def test_an_open_file_is_no_list_of_paths(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("step,loss\n1,2\n2,1\n")
     for mode in ("r", "rb"):
         with (tmp_path / "a.csv").open(mode) as file:
-            said = f"read_traces: an open file ({type(file).__name__}), give its path"
+            kind = type(file).__name__
+            said = f"read_traces: path is an open file ({kind}), expected its path"
             with pytest.raises(gp.InputError, match=re.escape(said)):
                 gp.read_traces(file)
 
@@ -483,12 +484,12 @@ def test_a_row_without_a_run_is_of_the_run_above_it(column: str, tmp_path: Path)
 
 def test_other_objects_are_refused() -> None:
     for thing in (3, {"step": [1]}, b"path"):
-        with pytest.raises(gp.InputError, match="is no path, address, data frame"):
+        with pytest.raises(gp.InputError, match="expected a path, an address, a data frame"):
             gp.read_traces(thing)
     for several, name in (
         (np.ones((2, 2)), "ndarray of float64"),
         ([{"step": 1, "loss": 2}], "list of dict"),
         ((3,), "tuple of int"),
     ):
-        with pytest.raises(gp.InputError, match=f"^read_traces: {name} is no path, address"):
+        with pytest.raises(gp.InputError, match=f"^read_traces: path has type {name}, expected"):
             gp.read_traces(several)

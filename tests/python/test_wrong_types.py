@@ -598,8 +598,8 @@ def test_a_state_of_a_watch_without_target_is_restored() -> None:
 def test_a_reader_refuses_in_our_words(tmp_path: Path) -> None:
     refused(
         lambda: gp.read_traces(None),
-        "read_traces: NoneType is no path, address, data frame (Arrow), run of W&B or client of "
-        "MLflow",
+        "read_traces: path has type NoneType, expected a path, an address, a data frame (Arrow), "
+        "a run of W&B, a client of MLflow or several of these",
     )
     log = tmp_path / "a.log"
     log.write_text("it 1 obj 3.0\nit 2 obj 2.0\n")
@@ -610,7 +610,7 @@ def test_a_reader_refuses_in_our_words(tmp_path: Path) -> None:
     for source, what in ((frame, "DataFrame"), ("http://127.0.0.1:1/x", "page")):
         refused(
             lambda source=source: gp.read_traces(source, format="zz"),  # type: ignore[misc]
-            f"read_traces: a format is for a file or folder, not a {what}",
+            f"read_traces: format is 'zz' of a {what}, expected that of a file or folder",
         )
     for read in (gp.read_traces, gp.metrics_of):
         for metric in ("absent", None):

@@ -102,7 +102,9 @@ def _read_object(source: Any, metric: str | None) -> list[Trace]:
                 found: list[Trace] = reader.read(source, metric)
                 return found
     if hasattr(source, "readline"):  # its lines would be taken for paths
-        raise InputError(f"read_traces: an open file ({type(source).__name__}), give its path")
+        raise InputError(
+            f"read_traces: path is an open file ({type(source).__name__}), expected its path"
+        )
     if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
         return [trace for each in source for trace in _read_each(each, metric, source)]
     raise _unreadable(type(source).__name__)
@@ -117,8 +119,8 @@ def _read_each(each: Any, metric: str | None, source: Iterable[Any]) -> list[Tra
 
 def _unreadable(what: str) -> InputError:
     return InputError(
-        f"read_traces: {what} is no path, address, data frame (Arrow), run of W&B or client of "
-        "MLflow"
+        f"read_traces: path has type {what}, expected a path, an address, a data frame (Arrow), a "
+        "run of W&B, a client of MLflow or several of these"
     )
 
 
@@ -210,7 +212,9 @@ def read(
     page = _address(path) if isinstance(path, str) else None
     if format is not None and (page is not None or not isinstance(path, (str, os.PathLike))):
         what = type(path).__name__ if page is None else "page"
-        raise InputError(f"read_traces: a format is for a file or folder, not a {what}")
+        raise InputError(
+            f"read_traces: format is {format!r} of a {what}, expected that of a file or folder"
+        )
     if not isinstance(path, (str, os.PathLike)):
         return _read_object(path, metric)
     if page is not None:
@@ -238,9 +242,9 @@ def _address(text: str) -> str | None:
     if not sign or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme) or os.path.lexists(text):
         return None
     if scheme.lower() not in ("http", "https"):
-        raise InputError(f"read_traces: an address of {scheme!r}, expected http or https")
+        raise InputError(f"read_traces: the address begins with {scheme!r}, expected http or https")
     if re.search(r"\s", rest):
-        raise InputError("read_traces: the address has a space")
+        raise InputError("read_traces: the address has a space, expected none")
     return f"{scheme.lower()}://{rest}"
 
 
@@ -252,7 +256,9 @@ def _check_text(name: str, given: object) -> None:
     try:
         os.fsencode(given)
     except UnicodeEncodeError:
-        raise InputError(f"read_traces: {name} {given!r} is no text") from None
+        raise InputError(
+            f"read_traces: {name} is {given!r:.80}, expected text in Unicode"
+        ) from None
 
 
 @contextmanager
@@ -296,9 +302,9 @@ class MetricInfo(Result):
 
     def _check(self) -> None:
         if self.direction not in get_args(Direction):
-            raise ValueError(f"direction {self.direction!r:.40} is neither 'min' nor 'max'")
+            raise ValueError(f"direction is {self.direction!r:.40}, expected 'min' or 'max'")
         if self.points < 0:
-            raise ValueError(f"points is {self.points}, must not be negative")
+            raise ValueError(f"points is {self.points}, expected 0 or more")
 
     def _summary(self) -> str:
         default = ", read where none is named" if self.read else ""
@@ -366,21 +372,28 @@ def _compiled(
     format: str | None,  # noqa: A002
 ) -> re.Pattern[str]:
     if format is not None:
-        raise InputError(f"read_traces: a pattern reads text of any form, not format {format!r}")
+        raise InputError(
+            f"read_traces: format is {format!r} beside a pattern, expected one of the two"
+        )
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(
-            f"read_traces: a pattern is for a file or folder, not a {type(path).__name__}"
+            f"read_traces: path has type {type(path).__name__} beside a pattern, expected a file or "
+            "folder"
         )
     text = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
     _check_text("pattern", text)
     try:
         expression = re.compile(pattern)
     except re.error as error:
-        raise InputError(f"read_traces: pattern {pattern!r}: {error}") from None
+        raise InputError(
+            f"read_traces: pattern is {text!r:.80}, expected a regular expression: {error}"
+        ) from None
     groups = expression.groupindex
     for group in ("step", "value"):
         if group not in groups and (group == "step" or "loss" not in groups):
-            raise InputError(f"read_traces: pattern {text!r} has no group (?P<{group}>…)")
+            raise InputError(
+                f"read_traces: pattern is {text!r:.80}, expected a group (?P<{group}>…) in it"
+            )
     return expression
 
 
