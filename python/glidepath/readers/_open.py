@@ -377,8 +377,8 @@ def _compiled(
         )
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(
-            f"read_traces: path has type {type(path).__name__} beside a pattern, expected a file or "
-            "folder"
+            f"read_traces: path has type {type(path).__name__} beside a pattern, expected a file "
+            "or folder"
         )
     text = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
     _check_text("pattern", text)
