@@ -463,6 +463,29 @@ def test_the_first_command_of_the_readme_prints_what_the_readme_says() -> None:
     assert all(figure in row for figure in said.groups())
 
 
+def test_the_policies_of_the_readme_have_the_figures_of_the_demo() -> None:
+    readme = (ROOT / "README.md").read_text()
+    shown = re.findall(
+        r"^\| `(\w+)` \| (\S+) h \| (\S+) h \| (\S+) \| (\S+) kWh \| (.*) \|$", readme, re.M
+    )
+    (demo,) = re.findall(r"glidepath (simulate .*--compare)", (ROOT / "Makefile").read_text())
+    words = {"target": "at their target", "never": "stopped", "finished": "finished"}
+    found = []
+    for row in json.loads("".join(output_of("-m", "glidepath", *demo.split(), "--json"))):
+        ends = sorted(row["outcomes"].items(), key=lambda end: -end[1])
+        found.append(
+            (
+                row["policy"],
+                f"{row['mean_wait_per_user_s'] / 3600:.2f}",
+                f"{row['mean_jct_s'] / 3600:.2f}",
+                f"{row['gpu_seconds'] / 3600:.1f}",
+                f"{row['energy_kwh']:.1f}",
+                ", ".join(f"{jobs} {words[end]}" for end, jobs in ends),
+            )
+        )
+    assert shown == found
+
+
 def test_the_example_of_an_accelerator_prints_what_its_page_shows() -> None:
     page = ROOT / "docs" / "accelerator.md"
     shown = printed_after(page, "four T4 are sure enough")
