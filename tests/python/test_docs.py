@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -275,6 +277,23 @@ def test_the_rehearsal_of_the_slurm_page_prints_what_the_page_says(tmp_path: Pat
     assert len(said) == 8
     assert printed[:6] == said[:6]
     assert [text for text in printed if text in said] == said  # all of them, in this order
+
+
+def test_the_table_of_the_slurm_page_has_the_columns_of_the_program(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("typer")
+    from glidepath.cli import _slurm
+
+    job = SimpleNamespace(id="4711", state="RUNNING")
+    law = SimpleNamespace(last_step=0.0, probability=math.nan, verdict="unknown", problem="")
+    view = SimpleNamespace(
+        job=job, forecast=law, tier="a", planned="", starts_s=None, finish_s=None, reason=""
+    )
+    _slurm._table(SimpleNamespace(views=[view]))
+    page = (ROOT / "docs" / "slurm.md").read_text()
+    (shown,) = re.findall(r"^job +state .*$", page, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines()[0].split() == shown.split()
 
 
 def benchmark_folder(tmp_path: Path, *, methods: int) -> list[str]:
