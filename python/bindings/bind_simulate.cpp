@@ -245,20 +245,20 @@ Simulation run_simulation(const std::shared_ptr<Workload>& workload, const Decid
   if (memo) options.memo = memo->forecasts;
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t ended, std::int64_t jobs) {
-      const py::gil_scoped_acquire hold;
-      progress(ended, jobs);
+      const Hold hold;
+      called(progress, ended, jobs);
     };
   }
   if (!stream.is_none()) {
     options.stream = [&stream](const JobSpan& span) {
-      const py::gil_scoped_acquire hold;
-      stream(span);
+      const Hold hold;
+      called(stream, span);
     };
   }
   const auto* name = std::get_if<std::string>(&policy);
   const Policy decide = [&policy](const Snapshot& snapshot) {
-    const py::gil_scoped_acquire hold;
-    return plan_from_python(std::get<1>(policy)(OwnedSnapshot(snapshot)));
+    const Hold hold;
+    return plan_from_python(called(std::get<1>(policy), OwnedSnapshot(snapshot)));
   };
   const LongCall call;
   return name != nullptr ? simulate(*workload, *name, options)

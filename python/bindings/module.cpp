@@ -10,6 +10,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "long_call.hpp"
 #include "record.hpp"
 
 namespace py = pybind11;
@@ -37,8 +38,8 @@ class Guarded {
   explicit Guarded(Poll poll) : poll_(std::move(poll)) {}
   void enter() {
     interruptible_.emplace([this] {
-      const py::gil_scoped_acquire hold;
-      poll_();
+      const glidepath::python::Hold hold;
+      glidepath::python::called(poll_);
     });
   }
   void exit(const Anything& /*type*/, const Anything& /*error*/, const Anything& /*trace*/) {

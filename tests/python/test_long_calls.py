@@ -195,13 +195,47 @@ assert many.sigma.tobytes() == one.sigma.tobytes()
 """
 
 
+DAEMONS = """
+import sys, threading, time
+import numpy as np
+import glidepath as gp
+x = np.arange(1., 257)
+rows = 1 + x**-.5 + .05 * np.random.default_rng(0).normal(size=(20_000, 256))
+jobs = {"job": range(300), "submit_s": range(300), "duration_s": np.full(300, 50.)}
+work = gp.Workload([gp.Tier("a", 8)], jobs)
+calls = {
+    "a batch": lambda: gp.fit_batch(x, rows, family="pow3", threads=2),
+    "a forecast": lambda: gp.forecast(gp.Trace(x, rows[0]), [500.]),
+    "a policy": lambda: gp.simulate(work, lambda snapshot: gp.plan(snapshot)),
+    "progress": lambda: gp.simulate(work, "max_min", progress=lambda done, all: sum(range(99))),
+    "a stream": lambda: gp.simulate(work, "max_min", stream=lambda span: sum(range(99))),
+}
+began = [threading.Event() for _ in range(3)]
+def work_on(event):
+    while True:
+        calls[sys.argv[1]]()
+        event.set()
+for event in began:
+    threading.Thread(target=work_on, args=(event,), daemon=True).start()
+for event in began:
+    event.wait()
+"""
+
+
+@pytest.mark.parametrize("call", ["a batch", "a forecast", "a policy", "progress", "a stream"])
+def test_a_daemon_thread_that_is_in_a_call_lets_the_interpreter_end(call: str) -> None:
+    command = [sys.executable, "-c", DAEMONS, call]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("script", [FORK, POOL, NO_ROOM], ids=["fork", "pool", "no room"])
 def test_a_batch_outlives_a_fork_and_a_lack_of_threads(script: str, tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(script)
     command = [sys.executable, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
 
 
