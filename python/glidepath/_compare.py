@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,11 +24,13 @@ from glidepath._workload import Column, Workload
 
 # Of `simulate`; the others are the same in all runs.
 OPTIONS = tuple(name for name in _OPTIONS if name not in ("seed", "spans"))
-# Two-sided 97.5 % points of Student's t for 1, 2 ... degrees of freedom; 1.96 far beyond.
+SEED_LIMIT = 10**6  # more runs than anyone waits for
+# Two-sided 97.5 % points of Student's t for 1, 2 ... degrees of freedom.
 _T975 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
+    12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004,
+    2.262157, 2.228139, 2.200985, 2.178813, 2.160369, 2.144787, 2.131450, 2.119905,
+    2.109816, 2.100922, 2.093024, 2.085963, 2.079614, 2.073873, 2.068658, 2.063899,
+    2.059539, 2.055529, 2.051831, 2.048407, 2.045230, 2.042272,
 )  # fmt: skip
 
 
@@ -128,9 +131,17 @@ def _mean(values: Column) -> tuple[float, float]:
         raise InputError("compare: a metric of a row is several numbers")
     if n < 2:
         return float(values.mean()) if n else math.nan, 0.0
-    t = _T975[n - 2] if n - 2 < len(_T975) else 1.96
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(values.mean()), float(t * values.std(ddof=1) / math.sqrt(n))
+        return float(values.mean()), float(_t975(n - 1) * values.std(ddof=1) / math.sqrt(n))
+
+
+def _t975(degrees: int) -> float:
+    """97.5 % point of Student's t: from the table, beyond it by its expansion about the normal."""
+    if degrees <= len(_T975):
+        return _T975[degrees - 1]
+    z = 1.959964
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / degrees + second / degrees**2
 
 
 @checked
@@ -177,8 +188,11 @@ def compare(
     >>> c.ratio("mean_jct_s", to="fifo")
     """
     chosen = _chosen(seeds)
-    if isinstance(policies, str) or not policies:
+    if isinstance(policies, str) or not len(policies):
         raise InputError("compare: expected a sequence of policies")
+    for policy in policies:
+        if not (isinstance(policy, str) or callable(policy)):
+            raise TypeError(f"compare: a policy is {policy!r}, expected text or a function")
     refuse_twice("compare: the policy", [name_of(policy) for policy in policies])
     check_threads(threads)
     unknown = sorted(options.keys() - OPTIONS)
@@ -194,6 +208,9 @@ def compare(
             drawn = (workloads,)
         else:
             drawn = workloads
+        for workload in drawn:
+            if not isinstance(workload, Workload):
+                raise TypeError(f"compare: a workload is {workload!r}, expected a Workload")
         runs += [
             (workload, policy, seed, share)
             for workload in drawn
@@ -247,7 +264,9 @@ def _chosen(seeds: int | Iterable[int]) -> list[int]:
         raise TypeError(f"compare: seeds is {seeds!r}, expected how many or which")
     if isinstance(seeds, int) and seeds < 1:
         raise InputError(f"compare: seeds is {seeds}, expected at least 1")
-    chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if isinstance(seeds, int) and seeds > SEED_LIMIT:
+        raise InputError(f"compare: seeds is {seeds}, expected at most {SEED_LIMIT}")
+    chosen = list(range(seeds)) if isinstance(seeds, int) else list(map(operator.index, seeds))
     if not chosen:
         raise InputError("compare: no seeds")
     refuse_twice("compare: the seed", chosen)

@@ -195,6 +195,16 @@ def test_comparison_pairs_the_runs() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("runs", "quantile"), [(2, 12.7062), (31, 2.04227), (32, 2.03951), (200, 1.97196)]
+)
+def test_an_interval_is_that_of_student_for_any_number_of_runs(runs: int, quantile: float) -> None:
+    values = np.arange(runs, dtype=float)
+    rows = tuple({"policy": "fifo", "mean_jct_s": value} for value in values)
+    _, half = gp.Comparison(rows=rows).mean("mean_jct_s")["fifo"]
+    assert half == pytest.approx(quantile * values.std(ddof=1) / np.sqrt(runs), rel=1e-4)
+
+
 def test_comparison_of_nothing_is_refused(supercom: gp.Workload) -> None:
     with pytest.raises(gp.InputError, match="seeds is 0, expected at least 1"):
         gp.compare(supercom, ["fifo"], seeds=0)
