@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import os
 import re
 import sys
@@ -103,7 +104,7 @@ def check_fields(value: Any) -> None:
 
 def check_threads(threads: int) -> None:
     """Refuse a number of threads below 0, which stands for all cores."""
-    if threads < 0:
+    if operator.index(threads) < 0:  # TypeError for NaN, with which a pool would wait for ever
         raise InputError(f"threads is {threads}, expected 0 or more")
 
 
@@ -133,6 +134,14 @@ def number(value: Any) -> float:
 def _is_number(value: Any) -> bool:
     known = hasattr(value, "__float__") or hasattr(value, "__index__")
     return known and getattr(value, "ndim", 0) == 0
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return getattr(value, "ndim", 0) == 0
 
 
 def _refusal(
@@ -209,7 +218,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if kind is float:
         return _is_number(value)
     if kind is int:
-        return hasattr(value, "__index__")
+        return _is_whole(value)
     if kind is bool:
         return isinstance(value, (bool, np.bool_))
     if kind in (Sequence, Iterable):

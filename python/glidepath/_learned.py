@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import checked
+from glidepath._trace import array_of
 
 Floats = NDArray[np.float64]
 
@@ -71,4 +72,4 @@ def write_learned_values(values: ArrayLike, path: str | os.PathLike[str]) -> Non
     IoError
         A file that cannot be written.
     """
-    _core.write_learned_values(np.asarray(values, np.float64).ravel().tolist(), path)
+    _core.write_learned_values(array_of(values, "values").tolist(), path)

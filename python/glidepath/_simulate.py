@@ -356,6 +356,8 @@ def _run(
 
     if stream is None or callable(stream):
         return run(stream)
+    if isinstance(stream, str) and "\0" in stream:
+        raise InputError(f"simulate: stream is {stream!r}, expected a path")
     try:
         with Path(stream).open("w", newline="") as file:
             write = csv.writer(file).writerow

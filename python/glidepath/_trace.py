@@ -175,7 +175,8 @@ class Trace(Result):
         settings: Mapping[str, float | str | bool] | None = None,
         notes: Iterable[str] = (),
     ) -> None:
-        if direction not in ("min", "max"):
+        given: Any = direction
+        if not isinstance(given, str) or given not in ("min", "max"):
             raise InputError(f"trace: direction {direction!r} is neither 'min' nor 'max'")
         steps, losses = _column(step, "step"), _column(loss, "loss")
         _core.validate_trace(steps, losses)

@@ -19,7 +19,7 @@ from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, PairSpeeds, Tier
 from glidepath._results import Shown, same
-from glidepath._trace import Trace, of_record
+from glidepath._trace import Trace, as_traces, of_record
 from glidepath.readers._open import refusing
 from glidepath.readers._series import read_whole
 
@@ -82,6 +82,8 @@ class Workload(Shown):
         pairs: Sequence[PairSpeeds | tuple[str, str, int, float, float]] = (),
         name: str = "",
     ) -> None:
+        if not hasattr(jobs, "items"):
+            raise TypeError
         unknown = [key for key in jobs if key not in _COLUMNS]
         if unknown:
             known = ", ".join(_COLUMNS)
@@ -98,7 +100,9 @@ class Workload(Shown):
                 column = np.full(count, column)
             columns[key] = _texts(key, column) if key in _NAMES else column
         speeds = [pair if isinstance(pair, PairSpeeds) else PairSpeeds(*pair) for pair in pairs]
-        self._record = _core.make_workload(list(tiers), columns, list(curves), speeds, name)
+        self._record = _core.make_workload(
+            list(tiers), columns, list(as_traces(curves, "workload")), speeds, name
+        )
 
     @classmethod
     def _of(cls, record: _core.WorkloadRecord) -> Workload:

@@ -73,6 +73,14 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.forecast_batch(STEP, [LOSS], 4000, threads=1.5),
         "forecast_batch: threads is 1.5, expected a whole number",
     ),
+    "threads of which a pool would never start one": (
+        lambda: ANY.compare(workload(), ["fifo"], threads=math.nan),
+        "compare: threads is nan, expected a whole number",
+    ),
+    "an array of threads": (
+        lambda: ANY.fit_batch([RUN], threads=np.array([True])),
+        "fit_batch: threads is array([ True]), expected a whole number",
+    ),
     "levels of a forecast": (
         lambda: ANY.forecast(RUN, 4000).quantile([0.1, 0.9]),
         "Forecast.quantile: p is [0.1, 0.9], expected a number",
@@ -152,6 +160,10 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         "Workload: tiers is None, expected a list",
     ),
     "jobs": (lambda: ANY.Workload(TIERS, None), "Workload: jobs is None, expected a dict"),
+    "rows of jobs": (
+        lambda: ANY.Workload(TIERS, np.zeros((1, 2))),
+        "Workload: jobs is array([[0., 0.]]), expected a dict",
+    ),
     "folder": (
         lambda: ANY.read_workload(None),
         "read_workload: folder is None, expected text or a path",
@@ -171,6 +183,18 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
     "workloads": (
         lambda: ANY.compare(None, ["fifo"]),
         "compare: workloads is None, expected a Workload or a list or a function",
+    ),
+    "one of several workloads": (
+        lambda: ANY.compare([workload(), None], ["fifo"]),
+        "compare: a workload is None, expected a Workload",
+    ),
+    "one of several policies": (
+        lambda: ANY.compare(workload(), ["fifo", 3]),
+        "compare: a policy is 3, expected text or a function",
+    ),
+    "values that are words": (
+        lambda: ANY.write_learned_values(["a"], "out.txt"),
+        "values: expected an array of numbers, got dtype <U1",
     ),
     "utilization": (
         lambda: ANY.Tier("a", 1).watts([0.5]),
@@ -449,6 +473,22 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     "a price": (
         lambda: gp.plan(QUEUE, prices=[-1]),
         "plan: a price is -1, expected 0 or more",
+    ),
+    "curves": (
+        lambda: ANY.Workload(TIERS, JOBS, curves=[None]),
+        "workload: expected a gp.Trace, got NoneType: gp.Trace(step, loss) makes one",
+    ),
+    "a path with a NUL": (
+        lambda: gp.simulate(workload(), "fifo", stream="a\0b"),
+        "simulate: stream is 'a\\x00b', expected a path",
+    ),
+    "seeds beyond counting": (
+        lambda: gp.compare(workload(), ["fifo"], seeds=2**63),
+        f"compare: seeds is {2**63}, expected at most 1000000",
+    ),
+    "directions": (
+        lambda: ANY.Trace(STEP, LOSS, direction=np.array(["min", "max"])),
+        "trace: direction array(['min', 'max'], dtype='<U3') is neither 'min' nor 'max'",
     ),
     "large": (
         lambda: gp.Workload(TIERS, {**JOBS, "gpus": 80}),
