@@ -6,6 +6,8 @@
 #include <iterator>
 
 #include "common/csv.hpp"
+#include "trace/readers/console_numbers.hpp"
+#include "trace/readers/console_ranks.hpp"
 #include "trace/readers/console_text.hpp"
 #include "trace/readers/text.hpp"
 

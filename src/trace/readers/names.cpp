@@ -249,6 +249,18 @@ std::string in_training(std::string_view key) {
   return found;
 }
 
+/// Calls `found(word)` for each run of letters until it says yes.
+template <class Found>
+bool any_letters(std::string_view text, const Found& found) {
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_letter(text[end])) ++end;
+    if (end > at && found(text.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::span<const std::string_view> step_names() {
@@ -288,6 +300,27 @@ bool is_time(std::string_view key) {
 }
 bool is_training_loss(std::string_view key) { return among(kTrainingLosses, key); }
 bool is_data(std::string_view key) { return among(kTrained, key) || among(kHeldOut, key); }
+
+bool is_held_out(std::string_view text) {
+  const std::string word = lower(text);
+  return word == "validating" || word == "evaluating" || among(kHeldOut, word);
+}
+
+std::optional<std::string> held_out_in(std::string_view text) {
+  std::optional<std::string> found;
+  any_letters(text, [&](std::string_view word) {
+    if (is_held_out(word)) found = lower(word);
+    return found.has_value();
+  });
+  return found;
+}
+
+bool has_train(std::string_view text) {
+  return any_letters(text, [](std::string_view word) {
+    const std::string spelled = lower(word);
+    return spelled == "train" || spelled == "training";
+  });
+}
 
 std::string normal(std::string_view name) {
   name = first_characters(stripped(name), kLettersOfName);

@@ -59,6 +59,13 @@ inline constexpr std::array<std::string_view, 9> kHeldOut{
 /// more is said may be called.
 [[nodiscard]] bool is_data(std::string_view key);
 
+/// The word of data that are not trained on, in lower case, if one stands in the text.
+[[nodiscard]] std::optional<std::string> held_out_in(std::string_view text);
+/// Whether a word of data that are trained on stands in the text.
+[[nodiscard]] bool has_train(std::string_view text);
+/// Whether a text is nothing but a word of data that are not trained on.
+[[nodiscard]] bool is_held_out(std::string_view text);
+
 /// How often each metric was logged, in the order of the log.
 using Points = std::vector<std::pair<std::string, double>>;
 

@@ -18,6 +18,30 @@ constexpr std::size_t kLongestWrapped = 40;
 
 bool word_letter(char c) { return is_digit(c) || is_letter(c) || c == '_'; }
 
+/// Whether a character beyond ASCII is a letter or a digit: punctuation, arrows, boxes, signs and
+/// pictures are not.
+bool is_letter_code(unsigned code) {
+  struct Range {
+    unsigned first, last;
+  };
+  constexpr Range kSigns[] = {
+      {0x80, 0xA9},       {0xAB, 0xB1},       {0xB4, 0xB4},     {0xB6, 0xB8},
+      {0xBB, 0xBB},       {0xBF, 0xBF},       {0xD7, 0xD7},     {0xF7, 0xF7},
+      {0x2000, 0x206F},   {0x20A0, 0x20CF},   {0x2190, 0x245F}, {0x249C, 0x24E9},
+      {0x2500, 0x2775},   {0x2794, 0x2BFF},   {0x2E00, 0x3004}, {0x3008, 0x3020},
+      {0xE000, 0xF8FF},   {0xFE00, 0xFE6F},   {0xFEFF, 0xFF0F}, {0xFF1A, 0xFF20},
+      {0xFF3B, 0xFF40},   {0xFF5B, 0xFF65},   {0xFFE0, 0xFFFF}, {0x1F000, 0x1F0FF},
+      {0x1F10D, 0x1FBEF}, {0xE0000, 0x10FFFF}};
+  return std::none_of(std::begin(kSigns), std::end(kSigns), [&](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+bool is_of_word(std::string_view character) {
+  const unsigned code = code_of(character);
+  return code >= 0x80 ? is_letter_code(code) : word_letter(character[0]);
+}
+
 /// A number as Python's float() reads it: blanks around it, `_` between digits.
 std::optional<double> plain_number(std::string_view text) {
   text = stripped(text);
@@ -94,6 +118,23 @@ std::string_view take_digits(std::string_view text, std::size_t& at) {
 
 }  // namespace
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower_letter);
+  return out;
+}
+
+bool word_before(std::string_view text, std::size_t at) {
+  if (at == 0) return false;
+  std::size_t start = at - 1;
+  while (start > 0 && at - start < 4 && (text[start] & 0xC0) == 0x80) --start;
+  return is_of_word(text.substr(start, at - start));
+}
+bool word_at(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return false;
+  return is_of_word(text.substr(at, std::max<std::size_t>(1, character_length(text.substr(at)))));
+}
+
 std::size_t digits_at(std::string_view text, std::size_t at) noexcept {
   std::size_t end = at;
   while (end < text.size() && is_digit(text[end])) ++end;
@@ -124,6 +165,16 @@ std::size_t blank_length(std::string_view text) noexcept {
   if (byte(0) == 0xE2) return byte(1) == 0x81 && byte(2) == 0x9F ? 3 : 0;  // U+205F
   if (byte(0) == 0xE3) return byte(1) == 0x80 && byte(2) == 0x80 ? 3 : 0;  // U+3000
   return 0;
+}
+
+std::size_t leading_blanks(std::string_view text, std::size_t most) noexcept {
+  std::size_t at = 0;
+  for (; most > 0; --most) {
+    const std::size_t length = blank_length(text.substr(at));
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
 }
 
 std::string_view stripped(std::string_view text) noexcept {

@@ -25,6 +25,22 @@ namespace glidepath::detail {
 [[nodiscard]] inline bool is_letter(char c) {
   return lower_letter(c) >= 'a' && lower_letter(c) <= 'z';
 }
+[[nodiscard]] std::string lower(std::string_view text);
+
+[[nodiscard]] inline char at_or_nul(std::string_view text, std::size_t at) {
+  return at < text.size() ? text[at] : '\0';
+}
+/// Whether `text` has `word`, which is in lower case, at `at`.
+[[nodiscard]] inline bool has_at(std::string_view text, std::size_t at, std::string_view word) {
+  if (text.size() - std::min(at, text.size()) < word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (lower_letter(text[at + i]) != word[i]) return false;
+  }
+  return true;
+}
+/// Whether the character before `at`, or the one there, is of a word.
+[[nodiscard]] bool word_before(std::string_view text, std::size_t at);
+[[nodiscard]] bool word_at(std::string_view text, std::size_t at);
 /// How many digits stand at `at`.
 [[nodiscard]] std::size_t digits_at(std::string_view text, std::size_t at) noexcept;
 /// Whether a name is one of some.
@@ -38,6 +54,8 @@ template <class Range>
 
 /// Bytes of the blank at the front of some text, ASCII or Unicode's; 0 where none is.
 [[nodiscard]] std::size_t blank_length(std::string_view text) noexcept;
+/// Bytes of the blanks at the front of some text, of at most `most` of them.
+[[nodiscard]] std::size_t leading_blanks(std::string_view text, std::size_t most) noexcept;
 /// Text without the blanks around it.
 [[nodiscard]] std::string_view stripped(std::string_view text) noexcept;
 /// The words of some text that has blanks between.
