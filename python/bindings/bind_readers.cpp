@@ -15,6 +15,7 @@
 
 #include "long_call.hpp"
 #include "record.hpp"
+#include "trace/readers/column_names.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/log_file.hpp"
 #include "trace/readers/names.hpp"

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,45 +18,11 @@
 
 namespace glidepath::detail {
 
-/// The names that count steps, best first.
-[[nodiscard]] std::vector<std::string> counters(std::span<const std::string> names);
-
-/// Whether a name is that of a counter in a part of a row, such as "train/step".
-[[nodiscard]] bool counts_in_part(std::string_view name);
-
-/// Whether names are those of a log: one of a metric, or of what counts more than rows.
-[[nodiscard]] bool tells(std::span<const std::string> names);
-
 /// The cells of a row of nested names, joined by '/'; of a name that repeats, the last one.
 using Cells = std::vector<std::pair<std::string, const Json*>>;
 [[nodiscard]] Cells flat(const Json& object);
 /// The number that a value is or spells.
 [[nodiscard]] std::optional<double> number_of(const Json& value);
-
-/// Where rows have one number each: whether a column has it, and whether a text in another column
-/// is its name.
-[[nodiscard]] bool is_value(std::string_view column);
-[[nodiscard]] bool names_value(std::string_view column, std::string_view text);
-/// Whether a column says of which run a row is.
-[[nodiscard]] bool names_run(std::string_view column);
-
-/// What a text counts in a column: "5/500" in "epoch" or in "global_step/max_steps", of which the
-/// first is the counter, and "Epoch 5".
-struct Count {
-  std::string_view counter{};
-  double at = 0;
-  std::optional<double> end{};
-};
-/// None of a column that is no counter, and of other texts.
-[[nodiscard]] std::optional<Count> count_in(std::string_view name, std::string_view text);
-
-/// Whether a column is of parts of the data, whatever it calls them.
-[[nodiscard]] bool names_parts(std::string_view column);
-/// Whether a column may say which part of the data a row is of.
-[[nodiscard]] bool is_split(std::string_view name);
-/// What stands before the names of a row that says which part of the data it is of: "train/" where
-/// its cell `split` is "train". Nothing where the cell says no such thing.
-[[nodiscard]] std::string split_before(std::string_view name, std::string_view text);
 
 /// Texts by which maps are searched without a copy.
 struct TextHash {

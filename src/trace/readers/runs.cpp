@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "trace/readers/console_text.hpp"
+#include "trace/readers/column_names.hpp"
 #include "trace/readers/rows.hpp"
 #include "trace/readers/text.hpp"
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "common/csv.hpp"
+#include "trace/readers/column_names.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/log_file.hpp"
 #include "trace/readers/run_settings.hpp"

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/column_names.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/readers/names.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+// Columns that name the part of the data that a row is of: whatever they call it, and only where
+// they call it by a word for training or for what is held out.
+constexpr std::string_view kPartColumns[] = {"split", "set", "subset", "partition"};
+constexpr std::string_view kSplitColumns[] = {"phase", "stage", "mode", "type", "dataset"};
+constexpr std::string_view kTrainingFlags[] = {"is_train", "is_training"};  // by true or false
+
+// Columns that hold the name of a number, the number itself, and the run that a row is of.
+constexpr std::string_view kNameColumns[] = {"metric", "metric_name", "tag", "key", "variable"};
+constexpr std::string_view kValueColumns[] = {"value", "metric_value"};
+constexpr std::string_view kRunColumns[] = {"run",   "run_id",     "run_name", "run_uuid",
+                                            "model", "experiment", "seed",     "fold",
+                                            "trial", "trial_id"};
+
+}  // namespace
+
+std::string_view part_of(std::string_view name) { return name.substr(0, name.rfind('/') + 1); }
+
+std::vector<std::string> counters(std::span<const std::string> names) {
+  std::unordered_map<std::string, const std::string*> spelled;
+  for (const std::string& name : names) {
+    std::string key = normal(name);
+    if (counts_steps(key)) spelled.try_emplace(std::move(key), &name);
+  }
+  std::vector<std::string> found;
+  if (spelled.empty()) return found;
+  for (const std::string_view key : step_names()) {
+    const auto entry = spelled.find(std::string(key));
+    if (entry != spelled.end()) found.push_back(*entry->second);
+  }
+  return found;
+}
+
+bool counts_in_part(std::string_view name) {
+  const std::string_view last = name.substr(part_of(name).size());
+  const std::string key = normal(last);
+  // "steps" in a part are how many there were, such as those of an episode.
+  return last.size() < name.size() && counts_steps(key) && !is_within(key) && key != "steps";
+}
+
+bool tells(std::span<const std::string> names) {
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    const std::string key = normal(name);
+    return (counts_steps(key) && !is_within(key)) || counts_in_part(name) || is_metric(name);
+  });
+}
+
+bool is_value(std::string_view column) { return among(kValueColumns, normal(column)); }
+
+bool names_value(std::string_view column, std::string_view text) {
+  const std::string key = normal(column);
+  if (key == "name") return is_metric(text) || is_rate(text);  // else it may be that of the run
+  return among(kNameColumns, key) && !text.empty() && !number_in(text);
+}
+
+bool names_run(std::string_view column) { return among(kRunColumns, normal(column)); }
+
+bool names_parts(std::string_view column) { return among(kPartColumns, normal(column)); }
+
+bool is_split(std::string_view name) {
+  const std::string key = normal(name);
+  return names_parts(name) || among(kSplitColumns, key) || among(kTrainingFlags, key);
+}
+
+std::string split_before(std::string_view name, std::string_view text) {
+  const std::string key = normal(name);
+  if (among(kTrainingFlags, key)) {
+    const std::string truth = lower(text);
+    if (truth == "true" || truth == "1") return "train/";
+    return truth == "false" || truth == "0" ? "val/" : "";
+  }
+  if (!is_split(name) || !(has_train(text) || is_held_out(text))) return {};
+  return std::string(text) + "/";
+}
+
+std::optional<Count> count_in(std::string_view name, std::string_view text) {
+  if (!counts_steps(normal(name))) name = name.substr(0, name.find('/'));
+  if (!counts_steps(normal(name))) return {};
+  const std::vector<std::string_view> words = words_of(text);
+  if (words.size() == 2 && counts_steps(normal(words[0]))) text = words[1];
+  const std::size_t of = text.find('/');
+  const auto whole = [](std::string_view part) -> std::optional<double> {
+    part = stripped(part);
+    const bool digits = !part.empty() && digits_at(part, 0) == part.size();
+    return digits ? number_in(part) : std::nullopt;
+  };
+  const std::optional<double> at = whole(text.substr(0, of));
+  if (!at || of == text.npos) return at ? std::optional(Count{name, *at, {}}) : std::nullopt;
+  const std::optional<double> end = whole(text.substr(of + 1));
+  return end ? std::optional(Count{name, *at, end}) : std::nullopt;
+}
+
+}  // namespace glidepath::detail
