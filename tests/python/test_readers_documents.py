@@ -106,6 +106,24 @@ def test_a_scalar_that_the_page_of_tensorboard_saved(
         gp.read_traces(write(tmp_path / "c.json", json.dumps([[1, 2, 3], [2, 3, 4]])))
 
 
+@pytest.mark.parametrize("timed", [False, True])
+def test_points_under_the_name_of_a_metric_are_its_curve(timed: bool, tmp_path: Path) -> None:
+    def points(steps: list[float], values: list[float]) -> list[list[float]]:
+        rows = zip(steps, values, strict=True)
+        return [[1.7e9 + step, step, x] if timed else [step, x] for step, x in rows]
+
+    document = {"runs/a/train/loss": points(BY_TEN, LOSSES), "runs/a/val/loss": points(AT, VALID)}
+    file = write(tmp_path / "all_scalars.json", json.dumps(document))
+    run = one(file)
+    check(run, BY_TEN, LOSSES)
+    assert (run.wall_seconds is not None) == timed
+    check(one(file, "runs/a/val/loss"), AT, VALID)
+    places = {"box_loss": [[3, 1.0], [1, 2.0], [2, 3.0]], "loss": LOSSES}
+    file = write(tmp_path / "places.json", json.dumps(places))
+    check(one(file), BY_ROW, LOSSES)
+    assert [info.metric for info in gp.metrics_of(file)] == ["loss"]
+
+
 def test_points_that_do_not_go_on_are_no_curve(tmp_path: Path) -> None:
     document = {"loss": LOSSES, "landscape": {"x": [3, 1, 2], "y": [1.0, 2.0, 3.0]}}
     file = write(tmp_path / "log.json", json.dumps(document))

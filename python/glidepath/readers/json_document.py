@@ -221,6 +221,9 @@ def _histories(
         yield path[:-2], curve
         return
     else:
+        pointed = {name: curve for name, each in value.items() if (curve := _of_pairs(name, each))}
+        for rows in pointed.values():
+            yield path, rows
         lists = {name: column for name, each in value.items() if (column := _column(each))}
         keyed = {name: cells for name, each in value.items() if (cells := _by_key(each))}
         for rows in (
@@ -233,7 +236,7 @@ def _histories(
         inner = [
             ((*path, name), each)
             for name, each in value.items()
-            if name not in lists and name not in keyed and name not in NOT_METRICS
+            if name not in lists | keyed | pointed and name not in NOT_METRICS
         ]
     for place, each in inner:
         yield from _histories(each, depth - 1, place, counting)
@@ -263,6 +266,28 @@ def _of_curve(value: dict[str, Any], path: tuple[str, ...]) -> LogRows | None:
     rows = LogRows()
     for step, each in zip(steps, found, strict=True):
         rows.add({"step": step, "/".join(path[-2:]): each})
+    return rows
+
+
+def _of_pairs(name: str, value: Any) -> LogRows | None:
+    """Make rows of the points of a metric, ``[[step, value], …]``, perhaps each with its time.
+
+    tensorboardX exports ``[[wall time, step, value], …]`` under the name of each scalar. None of
+    anything else, such as places in a picture: their first numbers do not only rise.
+    """
+    if not isinstance(value, list) or len(value) < 2 or not is_metric_name(name):
+        return None
+    if not all(isinstance(row, list) and len(row) in (2, 3) for row in value):
+        return None
+    if len({len(row) for row in value}) > 1:
+        return None
+    steps = [number(row[-2]) for row in value]
+    known = [step for step in steps if step is not None and step.is_integer()]
+    if len(known) < len(steps) or known != sorted(set(known)):
+        return None
+    rows = LogRows()
+    for row in value:
+        rows.add(dict(zip(("wall_time", "step", name)[-len(row) :], row, strict=True)))
     return rows
 
 
