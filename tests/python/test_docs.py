@@ -482,6 +482,24 @@ def test_the_first_command_of_the_readme_prints_what_the_readme_says() -> None:
     assert all(figure in row for figure in said.groups())
 
 
+def test_the_plan_that_a_page_explains_is_the_one_of_its_command() -> None:
+    page = (ROOT / "docs" / "supercom_plan.md").read_text()
+    (command,) = [line for line in commands(page) if line[0] == "plan"]
+    without_picture = command[: command.index("--plot")]
+    found = json.loads("".join(output_of("-m", "glidepath", *without_picture, "--json")))
+    reasons = {job["job"]: job["reason"] for job in found["jobs"]}
+    rows = re.findall(r"^    (\d+) .* (\d+ of \d+) +(.*)$", page, re.MULTILINE)
+    assert [(job, reasons[job]) for job, _, _ in rows] == [(job, why) for job, _, why in rows]
+    for tier, price in found["prices"].items():
+        assert re.search(rf"\b{tier}\s(?:is worth\s)?{3600 * price:.2f}", page), tier
+    runs = [job for job in found["jobs"] if job["state"] == "runs"]
+    waiting = len(reasons) - len(runs)
+    assert (
+        f"{len(reasons)} jobs are live and there are 8 GPUs, so {len(runs)} jobs run and " in page
+    )
+    assert f"and {waiting} wait." in page
+
+
 def test_the_policies_of_the_readme_have_the_figures_of_the_demo() -> None:
     readme = (ROOT / "README.md").read_text()
     shown = re.findall(
