@@ -21,8 +21,8 @@ namespace glidepath::detail {
 namespace {
 
 // Letters of a line that are read at once, and of a file in which a first metric is looked for.
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-constexpr std::size_t kSearched = std::size_t{1} << 26;
+constexpr std::size_t kPieceLetters = std::size_t{1} << 20;
+constexpr std::size_t kSearchedLetters = std::size_t{1} << 26;
 constexpr std::size_t kRepeatedNames = 20;
 constexpr std::size_t kCountingEnds = 5;  // ends of a counter that are so many count themselves
 constexpr std::size_t kMinMentions = 3;   // times that a log says what is no metric by its name
@@ -61,7 +61,7 @@ class LineSource {
         if (cut_) break;  // its last number may be half of one
         rest.remove_prefix(std::min(part.size() + 1, rest.size()));
         while (!part.empty()) {
-          const std::string_view piece = first_characters(part, kPiece);
+          const std::string_view piece = first_characters(part, kPieceLetters);
           if (!add(piece, names, take)) return;
           part.remove_prefix(piece.size());
         }
@@ -79,10 +79,10 @@ class LineSource {
     LineReader lines(file);
     NameReader names;
     std::ptrdiff_t count = 0;
-    for (std::size_t left = kPiece; left > 0 && lines.next();) {
+    for (std::size_t left = kPieceLetters; left > 0 && lines.next();) {
       left -= std::min(left, lines.line().size() + 1);
       if (contains(lines.line(), ",") && has_hint(lines.line())) {
-        count += decimal_commas(first_characters(lines.line(), kPiece), names);
+        count += decimal_commas(first_characters(lines.line(), kPieceLetters), names);
       }
     }
     return count >= static_cast<std::ptrdiff_t>(kMinMentions);
@@ -176,7 +176,7 @@ class LineSource {
   TableRows tables_;
 };
 
-/// NameReader of counters in one text.
+/// The names of counters in one text.
 std::string own_counters(const Numbers& counters) {
   std::set<std::string_view> names;
   for (const auto& [name, value] : counters) names.insert(name);
@@ -385,7 +385,7 @@ bool is_console(const std::filesystem::path& file, std::string_view head) {
   NameReader names;
   std::unordered_map<std::string, int> alone;
   bool found = false;
-  (void)each_line(file, Part::lines, kSearched, names, [&](Line& line) {
+  (void)each_line(file, Part::lines, kSearchedLetters, names, [&](Line& line) {
     for (const auto& [name, value] : line.cells) {
       const bool of_data = line.of_data && is_data(normal(name));
       if (!(of_data || names.is_metric(name)) || std::count(name.begin(), name.end(), ' ') >= 4)
@@ -403,12 +403,13 @@ bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view he
   NameReader names;
   std::unordered_map<std::string, int> count;
   bool found = false;
-  (void)each_line(file, page ? Part::tables : Part::lines, kSearched, names, [&](Line& line) {
-    for (const auto& [name, value] : line.cells) {
-      found = found || (!line.counters.empty() && (page || ++count[name] > 2));
-    }
-    return !found;
-  });
+  (void)each_line(file, page ? Part::tables : Part::lines, kSearchedLetters, names,
+                  [&](Line& line) {
+                    for (const auto& [name, value] : line.cells) {
+                      found = found || (!line.counters.empty() && (page || ++count[name] > 2));
+                    }
+                    return !found;
+                  });
   return found;
 }
 

@@ -14,18 +14,18 @@
 namespace glidepath::detail {
 namespace {
 
-// Letters and words of the longest name; letters of a line that are shown, and that stand before a
-// number.
+// Letters and words of the longest name; letters of a line that are shown, and letters before a
+// number in which its name stands.
 constexpr std::size_t kLongestName = 64;
 constexpr std::ptrdiff_t kMostWords = 8;
-constexpr std::size_t kShown = 100;
+constexpr std::size_t kLineLetters = 100;
 constexpr std::size_t kGap = 200;
-constexpr std::size_t kCached = 4096;     // names that are remembered
-constexpr std::size_t kLongestJoint = 8;  // letters between a number in brackets and its value
-constexpr std::size_t kMostBehind = 32;   // metrics of a line that may be of the data before them
+constexpr std::size_t kCachedNames = 4096;  // names that are remembered
+constexpr std::size_t kLongestJoint = 8;    // letters between a number in brackets and its value
+constexpr std::size_t kMostBehind = 32;     // metrics of a line that may be of the data before them
 constexpr std::string_view kAsciiBlanks = " \t\n\r\v\f";
 
-// Words beside that of a counter: those that say no more, besides those of data.
+// Words that may stand beside a counter and say no more of it, as words of data may.
 constexpr std::string_view kTags[] = {"train", "training",  "meta",    "id",      "idx",
                                       "index", "no",        "global",  "current", "at",
                                       "the",   "completed", "finished"};
@@ -36,19 +36,19 @@ constexpr std::string_view kLevels[] = {"TRACE", "DEBUG",  "INFO",  "NOTICE", "W
                                         "WARN",  "ERROR",  "debug", "info",   "warning",
                                         "root",  "stdout", "stderr"};
 // Words beside a counter by which it is another one: an end, a length, the best one.
-constexpr std::string_view kOfOthers[] = {"best",      "last",  "per",   "max",   "min",
-                                          "num",       "every", "total", "left",  "next",
-                                          "remaining", "each",  "until", "warmup"};
+constexpr std::string_view kWordsOfOthers[] = {"best",      "last",  "per",   "max",   "min",
+                                               "num",       "every", "total", "left",  "next",
+                                               "remaining", "each",  "until", "warmup"};
 // Words between a metric and its number.
 constexpr std::string_view kVerbs[] = {"is", "was"};
-// Between a number and how far it is spread.
+// What stands between a number and its spread.
 constexpr std::string_view kSpreads[] = {"+", "+/", "±"};
 // Units of time, and their seconds.
 constexpr std::pair<std::string_view, double> kUnitsOfTime[] = {
     {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},     {"sec", 1},      {"secs", 1}, {"seconds", 1},
     {"m", 60},    {"min", 60},  {"mins", 60}, {"minutes", 60}, {"h", 3600}, {"hours", 3600}};
-constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
-                                        "total_steps", "i",          "index"};
+constexpr std::string_view kPluralNames[] = {"epochs",      "iterations", "iters",
+                                             "total_steps", "i",          "index"};
 
 /// "loss after epoch" as the metric and what counts; of other names the counter is none.
 std::pair<std::string_view, std::string_view> metric_at(std::string_view name) {
@@ -64,7 +64,7 @@ std::pair<std::string_view, std::string_view> metric_at(std::string_view name) {
 /// The counter of a name of two words, such as "Learner Steps" or "pod/train-1 step".
 std::optional<std::string> last_counter_in(std::string_view name) {
   const std::vector<std::string_view> words = words_of(name);
-  if (words.size() != 2 || among(kOfOthers, lower(words[0]))) return {};
+  if (words.size() != 2 || among(kWordsOfOthers, lower(words[0]))) return {};
   return counter_in(words[1]);
 }
 
@@ -171,7 +171,7 @@ template <class Map, class Make>
 const typename Map::mapped_type& remembered(Map& map, std::string_view text, const Make& make) {
   const auto found = map.find(text);
   if (found != map.end()) return found->second;
-  if (map.size() >= kCached) map.clear();
+  if (map.size() >= kCachedNames) map.clear();
   return map.emplace(text, make(text)).first->second;
 }
 
@@ -523,20 +523,20 @@ class LineParser {
 }  // namespace
 
 std::string shown_line(std::string_view text) {
-  return std::string(first_characters(stripped(text), kShown));
+  return std::string(first_characters(stripped(text), kLineLetters));
 }
 
 std::optional<std::string> counter_in(std::string_view name) {
   const std::string key(without(normal(name), "_"));
   const auto counts = [](std::string_view word) {
-    return counts_steps(word) && !among(kPlural, word);
+    return counts_steps(word) && !among(kPluralNames, word);
   };
   if (counts(key)) return key;
   std::vector<std::string_view> words;
   for (std::string_view rest = key;;) {
     const std::size_t end = rest.find('_');
     const std::string_view word = rest.substr(0, end);
-    if (!among(kTags, word) && !among(kHeldOut, word)) words.push_back(word);
+    if (!among(kTags, word) && !among(kHeldOutNames, word)) words.push_back(word);
     if (end == rest.npos) break;
     rest.remove_prefix(end + 1);
   }

@@ -11,7 +11,7 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr std::size_t kWidest = 1000;  // letters of a row that are looked at
+constexpr std::size_t kRowLetters = 1000;  // letters of a row that are looked at
 constexpr std::string_view kYolo[] = {"box", "obj", "cls", "total", "l1"};
 // What YOLO's table of classes counts before its scores.
 constexpr std::size_t kCountsOfClasses = 3;
@@ -22,7 +22,7 @@ std::vector<std::string_view> cells_of(std::string_view text) {
   std::vector<std::string_view> cells;
   text = stripped(text);
   if (text.size() < 2 || !text.starts_with('|') ||
-      first_characters(text, kWidest).size() < text.size()) {
+      first_characters(text, kRowLetters).size() < text.size()) {
     return cells;
   }
   text.remove_prefix(1);
@@ -113,7 +113,7 @@ std::optional<Line> TableRows::of_classes(std::string_view text) {
   const bool names = first == "Class";
   if (!names && (of_classes_.empty() || !(first.starts_with("all ") || first == "all\t")))
     return {};
-  const std::string plain = undressed(first_characters(text, kWidest));
+  const std::string plain = undressed(first_characters(text, kRowLetters));
   std::vector<std::string_view> fields = words_of(plain);
   if (names) {
     if (fields.size() <= kCountsOfClasses || fields[1] != "Images") return {};
@@ -145,7 +145,7 @@ std::optional<Line> TableRows::of_classes(std::string_view text) {
 std::optional<Line> TableRows::spaced(std::string_view text) {
   if (columns_.empty() && !begins_with_counter(text) && !stripped(text).starts_with("E "))
     return {};
-  const std::string plain = undressed(first_characters(text, kWidest));
+  const std::string plain = undressed(first_characters(text, kRowLetters));
   const std::vector<std::string_view> fields = words_of(plain);
   const std::vector<std::string_view> wide = wide_fields(plain);
   const bool names = begins_table(wide);

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Json::Kind;
 
-constexpr int kDeepest = 900;
+constexpr int kMaxDepth = 900;
 constexpr std::size_t kFewMembers = 16;  // names to compare one by one
 
 /// A recursive descent; its sentences are those of Python's json.
@@ -55,7 +55,7 @@ class Parser {
       value.text = string();
     } else if (is('{') || is('[')) {
       const bool object = is('{');
-      if (++depth_ > kDeepest) {
+      if (++depth_ > kMaxDepth) {
         fail(std::string("maximum recursion depth exceeded while decoding a JSON ") +
                  (object ? "object" : "array") + " from a unicode string",
              at_);
@@ -191,12 +191,12 @@ class Parser {
 
   void escape(std::string& out, std::size_t start) {
     constexpr std::string_view kEscapes = "\"\\/bfnrt";
-    constexpr std::string_view kMeant = "\"\\/\b\f\n\r\t";
+    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
     if (++at_ >= text_.size()) fail("Unterminated string starting at", start);
     if (text_[at_] != 'u') {
       const std::size_t place = kEscapes.find(text_[at_]);
       if (place == kEscapes.npos) fail("Invalid \\escape", at_ - 1);
-      out += kMeant[place];
+      out += kMeanings[place];
       ++at_;
       return;
     }

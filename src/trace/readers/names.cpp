@@ -33,8 +33,8 @@ constexpr std::string_view kScoreWords[] = {
     "top+",      "top_+"};
 // One value of these is a whole evaluation, unless the name says that it is of training.
 constexpr std::string_view kScores[] = {"wer", "cer", "fid"};
-constexpr std::string_view kNoisy[] = {"train", "training", "reward", "rewards",
-                                       "rew",   "return",   "returns"};
+constexpr std::string_view kNoisyNames[] = {"train", "training", "reward", "rewards",
+                                            "rew",   "return",   "returns"};
 constexpr std::string_view kErrors[] = {
     "error", "errors", "err", "perplexity", "ppl", "wer", "cer", "rmse", "mse", "mae", "mape",
     "nll", "bpb", "bpc", "bits_per_*", "fid", "xent", "ce", "crossentropy", "cross_entropy", "cost",
@@ -46,16 +46,16 @@ constexpr std::string_view kErrorsOfData[] = {"l1",       "l2",      "huber", "f
 constexpr std::string_view kValue[] = {"value"};
 constexpr std::string_view kOfBatch = "mini_batch_";  // what MATLAB calls its metrics in training
 // A metric of which no more is said than that it is of training.
-constexpr std::string_view kTrained[] = {"train", "training", "learn"};
+constexpr std::string_view kTrainedNames[] = {"train", "training", "learn"};
 constexpr int kRankOfTrained = 1000, kRankOfHeldOut = 1001;
 constexpr std::string_view kRates[] = {"lr#", "learning_rate"};
 // What a log counts or measures beside its metrics: never read unless it is named.
-constexpr std::string_view kAside[] = {
+constexpr std::string_view kAsideWords[] = {
     "best",      "percentage", "progress", "eta",        "time",    "seconds", "sec",
     "secs",      "ms",         "fps",      "throughput", "memory",  "mem",     "tokens",
     "samples",   "grad_norm",  "gnorm",    "norm",       "runtime", "elapsed", "remaining",
     "timestamp", "speed",      "usd",      "size",       "scale",   "num",     "std"};
-constexpr std::string_view kAsideFirst[] = {"system_", "config_", "time_", "perf_", "timers_"};
+constexpr std::string_view kAsideBeginnings[] = {"system_", "config_", "time_", "perf_", "timers_"};
 constexpr std::string_view kIndex = "index";  // of pandas, which numbers rows
 constexpr std::string_view kMap[] = {"ap", "map"};
 constexpr std::string_view kMetrics[] = {"metrics"};
@@ -130,8 +130,8 @@ bool is_error(std::string_view key) {
 bool is_rate_key(std::string_view key) { return key.starts_with("lr") || has_word(key, kRates); }
 
 bool is_aside_key(std::string_view key) {
-  return contains(key, "_per_s") || has_word(key, kAside) ||
-         std::any_of(std::begin(kAsideFirst), std::end(kAsideFirst),
+  return contains(key, "_per_s") || has_word(key, kAsideWords) ||
+         std::any_of(std::begin(kAsideBeginnings), std::end(kAsideBeginnings),
                      [&](std::string_view first) { return key.starts_with(first); });
 }
 
@@ -177,7 +177,7 @@ bool is_mean_return(std::string_view key) {
 /// A loss of data that are not trained on: val_loss, eval_x_loss.
 bool is_held_out_loss(std::string_view key) {
   return any_word(key, [](std::string_view rest) {
-    return std::any_of(kHeldOut.begin(), kHeldOut.end(), [&](std::string_view word) {
+    return std::any_of(kHeldOutNames.begin(), kHeldOutNames.end(), [&](std::string_view word) {
       if (!rest.starts_with(word) || rest.substr(word.size(), 1) != "_") return false;
       const std::string_view last = rest.substr(word.size() + 1);
       return last.starts_with("loss") || contains(last, "_loss");
@@ -201,7 +201,7 @@ std::optional<int> rank_of(std::string_view key) {
   const auto is = [&](bool it) { return ++rank, it; };
   const bool episodes = is_return(key);
   const bool mean_return = is_mean_return(key);
-  if (is(episodes && !is_part_of_return(key)) || is(mean_return && has_word(key, kHeldOut)) ||
+  if (is(episodes && !is_part_of_return(key)) || is(mean_return && has_word(key, kHeldOutNames)) ||
       is(mean_return && !episodes) || is(key == "reward" || key.ends_with("rlhf_reward")) ||
       is(episodes)) {
     return rank;
@@ -211,13 +211,13 @@ std::optional<int> rank_of(std::string_view key) {
   }
   const bool loss = contains(key, "loss");
   const bool train = contains(key, "train");
-  if (is(key.ends_with("_total_loss") && !has_word(key, kHeldOut))) return rank;
+  if (is(key.ends_with("_total_loss") && !has_word(key, kHeldOutNames))) return rank;
   if (is(loss && train && contains(key, "total"))) return rank;
   if (is(loss && train)) return rank;
   for (const std::string_view name : kHeldOutLosses) {
     if (is(key == name)) return rank;
   }
-  const bool held_out = has_word(key, kHeldOut);
+  const bool held_out = has_word(key, kHeldOutNames);
   const bool high = has_word(key, kScoreWords);
   if (is(key == "tel") || is(loss && is_held_out_loss(key))) return rank;
   if (is(loss && key.starts_with("total")) || is(loss)) return rank;
@@ -231,7 +231,7 @@ std::optional<int> rank_of(std::string_view key) {
 /// How early a name that is nothing but that of data comes: behind all others.
 std::optional<int> rank_of_data(std::string_view key) {
   if (!is_data(key)) return {};
-  return among(kTrained, key) ? kRankOfTrained : kRankOfHeldOut;
+  return among(kTrainedNames, key) ? kRankOfTrained : kRankOfHeldOut;
 }
 
 /// The name that a loss of other data has in training: "main_loss" of "validation/main/loss", and
@@ -241,7 +241,7 @@ std::string in_training(std::string_view key) {
   std::string found;
   (void)any_word(key, [&](std::string_view rest) {
     const std::string_view word = rest.substr(0, rest.find('_'));
-    if (word.size() == rest.size() || !among(kHeldOut, word)) return false;
+    if (word.size() == rest.size() || !among(kHeldOutNames, word)) return false;
     found = std::string(key.substr(0, key.size() - rest.size()));
     found += rest.substr(word.size() + 1);
     return true;
@@ -277,7 +277,7 @@ std::span<const std::string_view> step_names() {
         "train_global_step", "trainer_global_step", "_step", "n_iter", "steps", "iterations",
         "iters", "up", "time_iterations", "training_iteration", "nupdates", "samples_count",
         "timestep"};
-    std::copy_if(kWithin.begin(), kWithin.end(), std::back_inserter(names),
+    std::copy_if(kInnerCounters.begin(), kInnerCounters.end(), std::back_inserter(names),
                  [](std::string_view name) { return name != kIndex; });
     names.insert(names.end(), kEpochs.begin(), kEpochs.end());
     names.insert(names.end(),
@@ -292,18 +292,20 @@ bool counts_steps(std::string_view key) {
                                                            step_names().end());
   return kNames.contains(key);
 }
-bool is_within(std::string_view key) { return among(kWithin, key); }
+bool is_within(std::string_view key) { return among(kInnerCounters, key); }
 bool is_epoch(std::string_view key) { return among(kEpochs, key); }
 bool is_clock(std::string_view key) { return among(kClocks, key); }
 bool is_time(std::string_view key) {
   return is_clock(key) || among(kStamps, key) || among(kDates, key);
 }
 bool is_training_loss(std::string_view key) { return among(kTrainingLosses, key); }
-bool is_data(std::string_view key) { return among(kTrained, key) || among(kHeldOut, key); }
+bool is_data(std::string_view key) {
+  return among(kTrainedNames, key) || among(kHeldOutNames, key);
+}
 
 bool is_held_out(std::string_view text) {
   const std::string word = lower(text);
-  return word == "validating" || word == "evaluating" || among(kHeldOut, word);
+  return word == "validating" || word == "evaluating" || among(kHeldOutNames, word);
 }
 
 std::optional<std::string> held_out_in(std::string_view text) {
@@ -405,8 +407,8 @@ std::optional<Direction> direction_by_name(std::string_view name) {
 
 std::string_view reached_by_name(std::string_view name) {
   const std::string key = normal(name);
-  if (has_word(key, kHeldOut)) return "point";
-  if (has_word(key, kNoisy)) return "curve";
+  if (has_word(key, kHeldOutNames)) return "point";
+  if (has_word(key, kNoisyNames)) return "curve";
   return has_word(key, kScores) || direction_by_name(name) == Direction::max ? "point" : "curve";
 }
 

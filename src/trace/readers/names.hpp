@@ -18,7 +18,7 @@
 namespace glidepath::detail {
 
 /// What only counts within an epoch, and what counts epochs.
-inline constexpr std::array<std::string_view, 7> kWithin{
+inline constexpr std::array<std::string_view, 7> kInnerCounters{
     "batch", "batch_id", "batch_idx", "minibatch", "it", "i", "index"};
 inline constexpr std::array<std::string_view, 5> kEpochs{"epoch", "epochs", "epoch_num",
                                                          "total_epochs", "ep"};
@@ -36,7 +36,7 @@ inline constexpr std::array<std::string_view, 4> kStamps{"timestamp", "_timestam
 inline constexpr std::array<std::string_view, 4> kTimes{"time", "elapsed", "walltime", "runtime"};
 inline constexpr std::array<std::string_view, 4> kDates{"datetime", "date", "created_at", "ts"};
 /// Names of the data that are not trained on.
-inline constexpr std::array<std::string_view, 9> kHeldOut{
+inline constexpr std::array<std::string_view, 9> kHeldOutNames{
     "eval", "evaluation", "val", "valid", "validation", "test", "testing", "dev", "cv"};
 
 /// A name spelled in one way: "Train/Loss", "trainLoss" and so on as train_loss.

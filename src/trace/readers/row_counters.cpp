@@ -114,7 +114,7 @@ std::vector<const LogRows::Column*> LogRows::counters_for(const Column& metric,
     return std::find(names.begin(), names.end(), key) - names.begin();
   };
   const auto later = std::find_if(own.begin(), own.end(), [&](const Column* column) {
-    return rank_of(column->key) >= rank_of(kWithin.front());
+    return rank_of(column->key) >= rank_of(kInnerCounters.front());
   });
   std::size_t most = 0;
   for (auto each = later; each != own.end(); ++each) {

@@ -20,8 +20,8 @@ constexpr std::size_t kFewestRows = 2;
 constexpr std::string_view kRanks[] = {"rank", "global_rank", "process_index", "local_rank"};
 // Columns of runs that may also say what the rows of one run are of in turn.
 constexpr std::string_view kVariants[] = {"model", "experiment"};
-// Of the rows that repeat the steps of others, how few are left where a column tells them apart.
-constexpr double kLeft = 0.1;
+// Share of the rows at the steps of others that may stay so where a column tells them apart.
+constexpr double kRemainingShare = 0.1;
 
 bool is_part(std::string_view word) { return has_train(word) || is_held_out(word); }
 
@@ -126,7 +126,8 @@ const LogRows::Labels* LogRows::parts_of_data() const {
     const std::optional<std::vector<std::size_t>> these = labels_at(labels, rows);
     if (!these) continue;
     const auto before = static_cast<double>(repeats(rows, {}));
-    if (before > 0 && static_cast<double>(repeats(rows, *these)) <= kLeft * before) return &labels;
+    if (before > 0 && static_cast<double>(repeats(rows, *these)) <= kRemainingShare * before)
+      return &labels;
   }
   return nullptr;
 }

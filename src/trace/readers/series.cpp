@@ -12,13 +12,13 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostRates =
     16;  // columns of rates that are looked at: of layers may be many
 constexpr std::size_t kManyPoints = 10;
 constexpr std::size_t kShownNames = 20;
 constexpr std::size_t kShownRestarts = 5;
-constexpr double kEven = 1 + 1e-9;  // ratio of the gaps of steps that are evenly spaced
+constexpr double kMaxGapRatio = 1 + 1e-9;  // of steps that are evenly spaced
 
 using Column = std::vector<double>;
 using Indices = std::vector<std::size_t>;
@@ -69,7 +69,7 @@ Indices later_wins(const Column& step) {
   double above = std::numeric_limits<double>::infinity();
   for (std::size_t i = step.size(); i-- > 0;) {
     if (step[i] < above || (i + 1 == step.size() && step.size() < 2)) kept.push_back(i);
-    above = std::isnan(step[i]) || std::isnan(above) ? kUnknown : std::min(above, step[i]);
+    above = std::isnan(step[i]) || std::isnan(above) ? kNoValue : std::min(above, step[i]);
   }
   std::reverse(kept.begin(), kept.end());
   return kept;
@@ -88,7 +88,7 @@ bool is_shuffled(const Column& step) {
   }
   if (!(least > 0)) return false;
   const bool newest_first = step.size() > 2 && std::is_sorted(step.rbegin(), step.rend());
-  return newest_first || (step.size() >= kManyPoints && most <= kEven * least);
+  return newest_first || (step.size() >= kManyPoints && most <= kMaxGapRatio * least);
 }
 
 /// The rows to keep, in the order of their steps.
@@ -130,7 +130,7 @@ void note_restarts(const Column& step, std::size_t kept, std::vector<std::string
 Column at_same_step(const Column& step, const Series& column) {
   const Indices kept = kept_rows(column.step);
   const Column at = picked(column.step, kept);
-  Column found(step.size(), kUnknown);
+  Column found(step.size(), kNoValue);
   for (std::size_t i = 0; i < step.size() && !at.empty(); ++i) {
     const std::size_t place = std::lower_bound(at.begin(), at.end(), step[i]) - at.begin();
     if (place < at.size() && at[place] == step[i]) found[i] = column.value[kept[place]];
@@ -160,7 +160,7 @@ Column rates_at(const Column& step, const SeriesByName& series, const std::strin
   for (double& rate : best) {
     if (!(rate < 0 || std::isinf(rate))) continue;
     most -= std::isfinite(rate) ? 1 : 0;
-    rate = kUnknown;
+    rate = kNoValue;
     ++bad;
   }
   if (bad > 0) notes.push_back(counted(bad, "learning rate") + " below 0 or infinite: left out");

@@ -89,15 +89,15 @@ class History {
  private:
   /// The loss 0 that the Trainer writes for NaN is NaN again.
   std::optional<double> loss_of(const Json& loss, const Json* norm) {
-    constexpr double kBroken = std::numeric_limits<double>::quiet_NaN();
-    if (loss.is(Kind::null)) return kBroken;
+    constexpr double kLostLoss = std::numeric_limits<double>::quiet_NaN();
+    if (loss.is(Kind::null)) return kLostLoss;
     if (!loss.is(Kind::number)) return {};
     const bool without = norm == nullptr || norm->is(Kind::null);
     const bool broken =
         without ? before_ > kFallsToZero : norm->is(Kind::number) && std::isnan(norm->number);
     if (loss.number == 0 && broken) {
       ++(without ? after_others_ : beside_nan_);
-      return kBroken;
+      return kLostLoss;
     }
     before_ = loss.number;
     return loss.number;
