@@ -63,6 +63,7 @@ std::optional<Workload> as_losses(const Workload& given) {
 }  // namespace
 
 std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions& options) {
+  if (options.sharing != Sharing::exclusive) return 1'000'000;  // any speed beside a partner
   bool real_rates = false;
   for (const WorkloadJob& job : workload.jobs) {
     if (job.duration_s == 0) real_rates = true;

@@ -21,7 +21,8 @@
 
 namespace glidepath::detail {
 
-/// The coarsest of 1, 1e3 and 1e6 ticks a second at which every time of the workload is whole.
+/// The coarsest of 1, 1e3 and 1e6 ticks a second at which every time of the workload is whole; 1e6
+/// where jobs have rates or share GPUs, whose speeds leave no time whole.
 [[nodiscard]] std::int64_t ticks_per_second(const Workload& workload,
                                             const SimulationOptions& options);
 

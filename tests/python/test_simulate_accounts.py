@@ -168,6 +168,22 @@ def test_what_a_job_has_had_never_falls_when_it_no_longer_shares_gpus() -> None:
     assert seen[1:6] == [(100, 100), (200, 200), (300, 300), (400, 400), (500, 500)]
 
 
+def test_jobs_of_whole_seconds_that_share_gpus_end_within_a_second() -> None:
+    tier = gp.Tier("t", 1, memory_gb=40, idle_watts=10, busy_watts=110)
+    jobs = {"job": [1, 2], "submit_s": 0, "duration_s": 100, "job_class": ["x", "y"]}
+    workload = gp.Workload([tier], jobs, pairs=[gp.PairSpeeds("x", "y", 0, 0.7, 0.35)])
+
+    def together(now: gp.Snapshot) -> gp.Plan:
+        ids = [job.id for job in now.jobs]
+        partner = {1: 2, 2: 1} if len(ids) == 2 else {}
+        return gp.Plan([gp.Allocation(i, 0, 1, now.now_s, partner=partner.get(i, -1)) for i in ids])
+
+    run = gp.simulate(workload, together, sharing="mps")
+    first = 100 / 0.7
+    assert run.jobs["end_s"] == pytest.approx([first, first + 100 - 0.35 * first], abs=1e-5)
+    assert run.jobs["gpu_seconds"].sum() == pytest.approx(run.makespan_s, abs=1e-5)
+
+
 def test_a_run_in_which_no_job_ends_has_all_rows_and_columns() -> None:
     tier = gp.Tier("t", 4, idle_watts=50.0, busy_watts=300.0)
     jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [100, 100]}
