@@ -66,7 +66,7 @@ class Widths(Result):
         )
         summary = f"half-widths times {plain or 1}, from {self.runs} runs"
         if not self.schedule_helps:
-            return f"{summary}; schedules mislead on them and are left out of account"
+            return f"{summary}; schedules mislead on them and are ignored"
         if self.scheduled_runs:
             summary += f"; with a schedule times {scheduled}, from {self.scheduled_runs}"
         return summary
@@ -143,7 +143,7 @@ class PastRuns(Result):
 
         Where the run left the 80 % interval, the factor of that horizon grows by 8 %; where it
         held, it falls by 2 %. In the long run 80 % of the runs are covered, whatever their kind and
-        even if that changes; runs that are at hand together teach faster as one `PastRuns`.
+        even if that changes. Several runs are learned faster together, as one `PastRuns`.
 
         Parameters
         ----------

@@ -164,7 +164,7 @@ def reach(
     A method says so by a function `reach(trace, target)` of its own, see `docs/benchmark.md`; for
     one without, the first step is taken at which its forecast is at the target: the probability of
     having come there by a step is the largest of being there at any step before. Lower values are
-    better: a score is handed over as 1 - score, and so is its target; ours take it for a score.
+    better: a method gets a score as 1 - score, and its target too; ours take it for a score.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def accuracy(
     """Cut finished curves, let each method forecast the rest, and score what it says.
 
     Each curve is cut at each of `cutoffs`; a method sees what is before and forecasts every point
-    that follows. Lower values are better: a score is handed over as 1 - score. Methods run in this
+    that follows. Lower values are better: a method gets a score as 1 - score. Methods run in this
     process, one after the other. Whatever a method raises, and an answer of a wrong shape or with
     numbers that are not finite, is a failure: it counts as error 1, is shown, and ends nothing.
 
