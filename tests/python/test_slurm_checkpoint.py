@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -63,6 +64,36 @@ def train_one_step():
     # Not a step is lost or repeated, and the pause between the attempts is not in the seconds.
     assert list(trace.step) == list(range(1, len(trace.step) + 1))
     assert np.diff(trace.wall_seconds).max() < 5  # type: ignore[arg-type]
+
+
+WORKERS = """
+import multiprocessing, signal, sys, time
+from glidepath.engines.slurm import checkpoint
+asked = checkpoint.SaveFlag()
+context = multiprocessing.get_context("fork")
+with context.Pool(2) as pool:  # which ends its workers by SIGTERM
+    pool.map(abs, range(4))
+    pool.apply_async(time.sleep, (1000,))
+worker = context.Process(target=time.sleep, args=(1000,), daemon=True)
+worker.start()
+worker.terminate()
+worker.join()
+assert worker.exitcode == -signal.SIGTERM, worker.exitcode
+signal.raise_signal(signal.SIGTERM)
+assert asked
+"""
+
+
+def test_workers_that_a_script_forks_end_upon_sigterm_and_the_script_saves() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKERS], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as script:
+        try:
+            _, said = script.communicate(timeout=120)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(script.pid, signal.SIGKILL)
+    assert (script.returncode, said) == (0, "")
 
 
 def test_replacing_keeps_the_old_file_when_writing_fails(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,13 +47,31 @@ class SaveFlag:
     """A flag that signals raise: true once the job must save its work.
 
     SIGUSR1 means save and requeue, SIGTERM save and end. Make it in the main thread, before the
-    first step: until then SIGUSR1 kills the process.
+    first step: until then SIGUSR1 kills the process. Processes that are forked from this one, such
+    as workers that load data, end upon SIGTERM as they would without it.
     """
 
     def __init__(self) -> None:
         self._signal = 0
-        for number in (signal.SIGUSR1, signal.SIGTERM):
-            signal.signal(number, self._raise)
+        signal.signal(signal.SIGUSR1, self._raise)
+        self._before = signal.signal(signal.SIGTERM, self._raise)
+        self._held = threading.local()
+        # A pool ends its workers by SIGTERM and waits for them: the flag is not theirs. The signal
+        # may come at once, before Python in the child would hear of it.
+        os.register_at_fork(
+            before=self._hold, after_in_parent=self._release, after_in_child=self._leave_to_parent
+        )
+
+    def _hold(self) -> None:
+        self._held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def _release(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._held.mask)
+
+    def _leave_to_parent(self) -> None:
+        if signal.getsignal(signal.SIGTERM) == self._raise:
+            signal.signal(signal.SIGTERM, self._before)
+        self._release()
 
     def _raise(self, number: int, _: FrameType | None) -> None:
         # The end outranks a move that was signalled before.
