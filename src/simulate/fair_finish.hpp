@@ -44,6 +44,10 @@ struct Heading {
   [[nodiscard]] double ftf() const { return total / fair(); }
 };
 
+/// What a job heads for by a quantile of its forecast, as if there had always been so many jobs.
+[[nodiscard]] Heading heading_of(const Snapshot& snapshot, const Job& job, double quantile,
+                                 double gpus);
+
 /// A live job as the end of all work sees it.
 struct Length {
   double left = 0;  ///< time still needed

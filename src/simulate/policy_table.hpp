@@ -139,7 +139,8 @@ void refuse_unread(const SimulationOptions& options, std::string_view policy,
 [[nodiscard]] SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,
                                                  SimulationOptions options);
 
-// ---- what the rows name: policies.cpp, elastic.cpp, pollux.cpp, queues.cpp and rounds.cpp
+// ---- what the rows name: slurm_backfill.cpp, gittins_policies.cpp, fair_finish.cpp, makespan.cpp,
+// planner_policies.cpp, elastic.cpp, pollux.cpp, queues.cpp and rounds.cpp
 
 MakePolicy make_slurm_backfill, make_gittins, make_fair_finish, make_themis, make_optimus,
     make_slaq, make_makespan, make_dare, make_best_value, make_learned, make_goodput, make_sia,

@@ -156,7 +156,7 @@ def test_allowed_includes_pass() -> None:
         ("src/common/parallel.cpp", "#include <omp.h>"),
         ("src/common/parallel.cpp", "#pragma omp parallel"),
         ("tests/common_test.cpp", "#include <thread>"),
-        ("src/simulate/policies.cpp", '#include "glidepath/plan.hpp"'),
+        ("src/simulate/planner_policies.cpp", '#include "glidepath/plan.hpp"'),
         ("src/plan/plan.cpp", '#include "glidepath/hardware.hpp"'),
         ("include/glidepath/glidepath.hpp", '#include "glidepath/simulate.hpp"'),
     ]:
