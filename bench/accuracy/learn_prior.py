@@ -396,7 +396,8 @@ def published(text: str) -> str:
     )
     lines = [f"{key} {before.rest[key] if key in learned else v}" for key, v in table.rest.items()]
     for s in table.shapes:
-        lines.append(f"shape {' '.join(s[:-1])} {prior[tuple(s[:-1])]}")
+        if tuple(s[:-1]) in prior:  # not one of those that were added since, by hand
+            lines.append(f"shape {' '.join(s[:-1])} {prior[tuple(s[:-1])]}")
     for s in table.structures:
         lines.append(f"structure {' '.join(s[:-1])} {prior.get(tuple(s[:-1]), rare)}")
     return "\n".join(lines + table.gains) + "\n"

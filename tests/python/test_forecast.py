@@ -549,6 +549,21 @@ def test_noise_around_a_constant_stays_noise() -> None:
     assert np.all((wide(f) > 0.015) & (wide(f) < 0.1))
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.001])
+def test_a_run_that_has_levelled_off_exponentially_is_forecast_to_stay(noise: float) -> None:
+    rng = np.random.default_rng(1)
+    step = np.arange(1.0, 201)
+    inside, below = [], []
+    for _ in range(40):
+        curve = rng.uniform(0.1, 1) + 2 * np.exp(-step / rng.uniform(6, 20))
+        loss = curve + noise * rng.standard_normal(200)
+        f = gp.forecast(gp.Trace(step[:100], loss[:100]), [200.0], levels=[0.1, 0.5, 0.9])
+        inside.append(f.quantiles[0, 0] <= loss[-1] <= f.quantiles[2, 0])
+        below.append(curve[-1] - f.median[0])
+    assert np.mean(inside) >= 0.8
+    assert np.mean(below) < 0.02  # 1 % of the fall
+
+
 def test_signed_metrics_are_forecast_beyond_zero() -> None:
     t = np.arange(1.0, 101)
     f = gp.forecast(gp.Trace(t, -np.sqrt(t)), AHEAD)

@@ -148,7 +148,7 @@ def test_a_run_that_does_not_follow_its_rate_is_forecast_as_without_the_schedule
 
 def test_a_schedule_helps_on_a_resumed_log_of_which_the_first_part_is_missing() -> None:
     blind, known, whole = [], [], []
-    for seed in range(3):
+    for seed in range(12):
         t, _, lr = run = schedule_law(2000, 100, seed)
         for first in (1000, 1600):
             rest, back = gp.Schedule(t[first:], lr[first:]), gp.Schedule(t, lr)
@@ -157,7 +157,7 @@ def test_a_schedule_helps_on_a_resumed_log_of_which_the_first_part_is_missing() 
                 blind.append(error_at_the_end(run, first, seen, None))
                 known.append(error_at_the_end(run, first, seen, rest))
                 whole.append(error_at_the_end(run, first, seen, back))
-    assert np.mean(known) < 0.4 * np.mean(blind)
+    assert np.mean(known) < 0.5 * np.mean(blind)
     assert np.mean(whole) < np.mean(known)
 
 
