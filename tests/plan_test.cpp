@@ -266,6 +266,8 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_EQ(refused(cluster), "plan: job 5 holds two allocations");
   cluster.running = {{.job = 5, .tier = 2, .gpus = 1}};
   EXPECT_EQ(refused(cluster), "plan: job 5 runs on 1 GPUs of tier 2, there are 2 tiers");
+  cluster.running = {{.job = 5, .tier = 0, .gpus = -3}};
+  EXPECT_EQ(refused(cluster), "plan: job 5 runs on -3 GPUs, expected at least 1");
   cluster.running.clear();
   EXPECT_EQ(refused(cluster, {.round_s = 0}), "plan: the round is 0 s");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, -1}}}),

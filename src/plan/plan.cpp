@@ -61,7 +61,10 @@ void Planner::candidates() {
     if (found == index_.end()) refuse("plan: job ", held.job, " runs but is not in the queue");
     Candidate& candidate = candidates_[found->second];
     if (candidate.held) refuse("plan: job ", held.job, " holds two allocations");
-    if (held.tier < 0 || held.tier >= std::ssize(snapshot_.tiers) || held.gpus < 1) {
+    if (held.gpus < 1) {
+      refuse("plan: job ", held.job, " runs on ", held.gpus, " GPUs, expected at least 1");
+    }
+    if (held.tier < 0 || held.tier >= std::ssize(snapshot_.tiers)) {
       refuse("plan: job ", held.job, " runs on ", held.gpus, " GPUs of tier ", held.tier,
              ", there are ", snapshot_.tiers.size(), " tiers");
     }
