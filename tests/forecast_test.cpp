@@ -23,6 +23,7 @@
 #include "forecast/math.hpp"
 #include "forecast/predict.hpp"
 #include "forecast/prepare.hpp"
+#include "forecast/stored_law.hpp"
 #include "forecast/student.hpp"
 
 namespace glidepath {

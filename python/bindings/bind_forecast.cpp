@@ -14,6 +14,7 @@
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
+#include "forecast/stored_law.hpp"
 #include "forecast/widths.hpp"
 #include "forecast_records.hpp"
 #include "long_call.hpp"

@@ -2,20 +2,19 @@
 #include "forecast/law.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/beginning.hpp"
-#include "forecast/gaps.hpp"
+#include "forecast/clocks.hpp"
 #include "forecast/math.hpp"
 #include "forecast/past_runs.hpp"
+#include "forecast/past_shapes.hpp"
 #include "forecast/predict.hpp"
 
 namespace glidepath::detail {
@@ -24,98 +23,17 @@ namespace {
 constexpr double kFlatScale = 0.01;  // of a constant run, relative
 // Scale of a curve that is not known: kFewScale log(x)^kFewPower, the logarithm at most kFewMaxLog.
 constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
-constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
-constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers
-constexpr std::array kQuartiles{0.25, 0.75};
 constexpr double kMinProbability = 1e-9;  // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
-// Levels between which a probability between knots is found, as far out as there are any.
+// A probability between knots is found between so many levels on each side of the median, the last
+// of which lies so many normal deviations out.
 constexpr int kTailLevels = 60;
-constexpr double kWidestTail = 6;
+constexpr double kTailDeviations = 6;
 constexpr double kMaxStretch = 1e100;  // of an interval: infinity times a width of 0 is none
-// Of the law of a score whose log begins late, that counts time from step 0: nothing tells.
-constexpr double kScoreFromZero = 0.5;
-// Prior odds that a late log of a loss shows how its run falls, against a level with noise.
-constexpr double kShapeOdds = 4;
-// Prior odds of the clock of step 0 against that of the log.
-constexpr double kZeroOdds = 10;
-// Steps before the log over those in it from which the clock of step 0 is believed less: by it such
-// a log is a straight line, which goes on and on.
-constexpr double kLongBefore = 50;
-// Share of an interval that goes by a known schedule, at most: what a rate is worth differs by kind
-// of run, and before it falls nothing tells.
-constexpr double kMaxScheduled = 0.7;
-// Past runs are believed by the odds kPastOdds / (error^kErrorPower widening^kWideningPower).
-constexpr double kPastOdds = 6, kErrorPower = 3, kWideningPower = 2, kMaxWidening = 8;
-
-/// Whether a past run may be a shape: it has points enough, its last value is one, and it began
-/// before half of the observed points.
-bool may_be_shape(const Trace& run, const Prepared& p) {
-  const std::size_t n = run.step.size();
-  const auto ended = last_number(run.loss);
-  return n >= kMinPastPoints && run.loss.size() == n && ended &&
-         std::isfinite(p.coordinate.z(run.loss[*ended])) &&
-         run.step[0] + step_shift_of(run) <= p.step[p.step.size() / 2];
-}
-
-/// The shifted step as far as which a run that may be a shape tells of the horizon.
-double covered_by(const Trace& run) {
-  return (run.step[last_number(run.loss).value()] + step_shift_of(run)) / kMinPastShare;
-}
-
-/// The shifted step as far as which past runs tell: the last knot where any of them covers it, else
-/// as far as half of them go; 0 where there are none.
-double end_of_past(const Prepared& p, double horizon, const ForecastOptions& options) {
-  if (options.past == nullptr) return 0;
-  std::vector<double> ends;
-  for (const Trace& run : options.past->runs()) {
-    if (may_be_shape(run, p)) ends.push_back(covered_by(run));
-  }
-  if (ends.empty()) return 0;
-  if (*std::ranges::max_element(ends) >= horizon) return horizon;
-  const auto middle = ends.begin() + (std::ssize(ends) - 1) / 2;
-  std::nth_element(ends.begin(), middle, ends.end());
-  return *middle;
-}
-
-/// Past runs that cover the horizon, as shapes: the newest, without what is no value.
-std::vector<Template> templates_of(const Prepared& p, double horizon,
-                                   const ForecastOptions& options,
-                                   const ForecastConstants& constants) {
-  std::vector<Template> templates;
-  const std::span<const Trace> runs = options.past->runs();
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    if (templates.size() >= static_cast<std::size_t>(constants.templates)) break;
-    if (!may_be_shape(*run, p) || covered_by(*run) < horizon) continue;
-    const std::size_t n = run->step.size();
-    const double shift = step_shift_of(*run);
-    Template t;
-    t.step.reserve(n);
-    t.z.reserve(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double z = p.coordinate.z(run->loss[i]);
-      const double step = run->step[i] + shift;
-      if (!std::isfinite(z) || (!t.step.empty() && !(step > t.step.back()))) continue;
-      t.step.push_back(step);
-      t.z.push_back(z);
-    }
-    if (t.z.size() >= kMinPastPoints) templates.push_back(std::move(t));
-  }
-  std::ranges::reverse(templates);
-  return templates;
-}
-
-Annealing annealing_of(const Prepared& p, Rates rates, const ForecastConstants& constants) {
-  for (double& step : rates.before_step) step += p.step_shift;
-  for (double& step : rates.ahead_step) step += p.step_shift;
-  Annealing plan = annealing(p.step, p.count, rates, constants);
-  if (!plan.known()) return plan;
-  // Time must pass while the run is observed, or there is nothing to fit in this clock.
-  return plan.moves(p.step) ? plan : Annealing{};
-}
 
 /// A law has a knot at each step where they are few; else at `max_knots` of them, even in the log
-/// of the steps by the law's clock, or, as a schedule is followed, at twice as many, even in them.
+/// of the steps by the law's clock, or, where a schedule is followed, at twice as many, even in the
+/// steps.
 std::vector<double> knots_for(std::span<const double> steps, const Law& law, std::size_t max_knots,
                               const Annealing& plan) {
   const double shift = law.step_shift;
@@ -141,194 +59,6 @@ std::vector<double> knots_for(std::span<const double> steps, const Law& law, std
   }
   knots.push_back(to);
   return knots;
-}
-
-/// The mixture by one clock: with the plan, where it has one, and without as far as its backtest
-/// says.
-Mixture by_clock(const Observed& observed, std::span<const double> knots,
-                 std::span<const Template> past, const ForecastConstants& constants, Use use,
-                 Evidence* evidence = nullptr) {
-  const Prepared& p = observed.run;
-  const Backtest tested = backtest(p, observed.plan, constants);
-  const double narrowing = use == Use::intervals ? tested.width : 1.0;
-  Mixture mixture = predict(observed, knots, past, constants, narrowing, evidence);
-  const bool hedged = use == Use::intervals && observed.plan.known() && !shows_too_little(p);
-  const double scheduled = tested.scheduled * (hedged ? kMaxScheduled : 1.0);
-  if (scheduled == 1) return mixture;
-  return mixed(mixture, predict(Observed(p, {}), knots, past, constants), scheduled);
-}
-
-/// A mixture at the first queries alone.
-Mixture first_queries(Mixture mixture, std::size_t queries) {
-  mixture.queries = queries;
-  mixture.location.resize(queries * mixture.components);
-  mixture.scale.resize(queries * mixture.components);
-  return mixture;
-}
-
-/// The law of a log that begins late by a clock of its own, which counts from one logging interval
-/// before the log, as of a run that began with it.
-struct LateClock {
-  Mixture law{};
-  double share = 0;  ///< of the law: a loss keeps the clock of step 0 as far as its log shows a
-                     ///< shape; that of noise shows no rate that the many steps before could be
-                     ///< told by
-
-  /// Mixed into a law by the clock of step 0, of which past runs, whose clock is known, have a
-  /// part.
-  [[nodiscard]] Mixture mixed_into(Mixture from_zero, double past = 0) const {
-    const double part = share * (1 - past);
-    if (!(part > 0)) return from_zero;
-    Mixture own = first_queries(law, from_zero.queries);
-    return part == 1 ? own : mixed(from_zero, own, 1 - part);
-  }
-};
-
-LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const double> knots,
-                     const ForecastConstants& constants, Use use, const Evidence& from_zero) {
-  const double before = steps_before(p.step, p.count);
-  if (before == 0) return {};
-  Prepared run = p;
-  std::vector<double> queries(knots.begin(), knots.end());
-  for (double& step : run.step) step -= before;
-  for (double& step : queries) step -= before;
-  run.step_shift -= before;
-  const Annealing plan = rates != nullptr ? annealing_of(run, *rates, constants) : Annealing{};
-  Evidence evidence;
-  LateClock late{by_clock(Observed(run, plan), queries, {}, constants, use, &evidence)};
-  const bool rising = p.coordinate.sign < 0;
-  const double shows = kShapeOdds * std::exp(evidence.log_gain_over_level);
-  const double shape = rising ? kScoreFromZero : 1 - 1 / (1 + shows);  // shows may be infinite
-  // A fall of the rate looks like a beginning: where rates are known the clocks are not compared.
-  const double better =
-      rates != nullptr ? -kInfinity : evidence.log_gain_over_level - from_zero.log_gain_over_level;
-  const double zero = kZeroOdds / (kZeroOdds + std::exp(better));
-  const double before_by_seen = before / (p.step.back() - p.step.front());
-  const double near = std::min(1.0, kLongBefore / before_by_seen);
-  late.share = 1 - shape * zero * near * near;
-  if (late.share < constants.tail_mass) late.share = 0;
-  if (late.share > 1 - constants.tail_mass) late.share = 1;
-  return late;
-}
-
-/// How wide a law is at a knot, in z: the deviation of its components and of the noise, as far as
-/// quantiles are not clipped.
-double spread_at(const Law& law, const Mixture& mixture, std::size_t knot) {
-  const MixtureView at = mixture.at(knot);
-  const double origin = law.clip(at.location.front());  // near all of them: squares must not cancel
-  double mean = 0, square = law.noise * law.noise;
-  for (std::size_t i = 0; i < at.weight.size(); ++i) {
-    const double location = law.clip(at.location[i]) - origin;
-    const double scale = std::min(at.scale[i], law.highest - law.lowest);
-    mean += at.weight[i] * location;
-    square += at.weight[i] * (location * location + scale * scale);
-  }
-  return std::sqrt(std::max(square - mean * mean, 1e-30));
-}
-
-/// What share of the mixture goes by past runs: the less, the worse they would have forecast each
-/// other (`error`, see mix_in_analogy()) and the less sure they leave the forecast.
-double belief(const Law& law, const Mixture& with, const Mixture& without, double error) {
-  double widening = 1;
-  for (const std::size_t knot : {with.queries / 2, with.queries - 1}) {
-    widening = std::max(widening, spread_at(law, with, knot) / spread_at(law, without, knot));
-  }
-  const double doubt = std::pow(error, kErrorPower) *
-                       std::pow(std::min(widening, kMaxWidening), kWideningPower) / kPastOdds;
-  return 1 / (1 + doubt);
-}
-
-/// At each knot the scale of a component whose quartiles lie as far apart as those of the curve.
-std::vector<double> scales_of(const Law& law) {
-  const Levels quartiles = prepare_levels(kQuartiles, law.mixture.degrees, Direction::min);
-  std::vector<double> curve, raw;
-  law.quantiles(quartiles, curve, raw);
-  const std::size_t knots = law.knots.size(), last = quartiles.level.size() - 1;
-  std::vector<double> scales;
-  for (std::size_t j = 0; j < knots; ++j) {
-    scales.push_back((curve[last * knots + j] - curve[j]) /
-                     (quartiles.unit[last] - quartiles.unit[0]));
-  }
-  return scales;
-}
-
-/// Carries a mixture beyond its last knot, as far as past runs go: from there on it moves and
-/// widens as the law without them.
-void go_on_as(const Law& without, Mixture& mixture) {
-  if (mixture.queries == without.knots.size()) return;
-  const std::size_t n = mixture.components, from = mixture.queries - 1;
-  const double median = without.median(from);
-  const std::vector<double> scales = scales_of(without);
-  for (; mixture.queries < without.knots.size(); ++mixture.queries) {
-    const std::size_t j = mixture.queries;
-    const double moved = without.median(j) - median;
-    const double widened =
-        std::sqrt(std::max(scales[j] * scales[j] - scales[from] * scales[from], 0.0));
-    for (std::size_t i = 0; i < n; ++i) {
-      mixture.location.push_back(mixture.location[from * n + i] + moved);
-      mixture.scale.push_back(std::hypot(mixture.scale[from * n + i], widened));
-    }
-  }
-}
-
-/// The first knots, of which past runs tell.
-struct PastKnots {
-  std::size_t covered = 0;
-  bool has_end = false;  ///< the last of them is where past runs end, and is none of the law's own
-};
-
-/// Adds a knot where past runs end before the horizon, to be taken out again: so the law goes on
-/// from there in any list of steps. What is decided is decided by how past runs ended, where none
-/// of them goes so far.
-PastKnots past_knots(const Prepared& p, const ForecastOptions& options, Use use, Law& law) {
-  const double end = end_of_past(p, law.knots.back(), options);
-  const auto after = std::ranges::upper_bound(law.knots, end);
-  const auto covered = static_cast<std::size_t>(after - law.knots.begin());
-  if (covered == law.knots.size()) return {.covered = covered};
-  if (end == 0 || use == Use::decision) return {};
-  const double before = covered == 0 ? p.step.back() : law.knots[covered - 1];
-  if (!(end > before * kMinAhead)) return {.covered = covered};
-  law.knots.insert(after, end);
-  return {.covered = covered + 1, .has_end = true};
-}
-
-/// Mixes in the law with past runs as far as it is believed, and says how far what they became is
-/// of this run too: the less, the worse they would have forecast each other. The best value that
-/// one of them had from this step on is in reach.
-double mix_in_past(const Observed& observed, const PastKnots& of_past, const LateClock& late,
-                   const ForecastOptions& options, const ForecastConstants& constants, Use use,
-                   Law& law) {
-  const std::span<const double> near = std::span(law.knots).first(of_past.covered);
-  const std::vector<Template> past = templates_of(observed.run, near.back(), options, constants);
-  for (const Template& run : past) {
-    for (std::size_t i = 0; i < run.z.size(); ++i) {
-      if (run.step[i] >= observed.run.step.back()) law.lowest = std::min(law.lowest, run.z[i]);
-    }
-  }
-  Evidence evidence;
-  Mixture with = by_clock(observed, near, past, constants, use, &evidence);
-  with = late.mixed_into(std::move(with), evidence.past);
-  const Points& seen = observed.points;
-  const double error = mix_in_analogy(seen.step, seen.z, near, past, constants, with);
-  const double share = belief(law, with, law.mixture, error);
-  go_on_as(law, with);
-  if (share > 1 - constants.tail_mass) {
-    law.mixture = std::move(with);
-  } else if (share > constants.tail_mass) {
-    law.mixture = mixed(with, law.mixture, share);
-  }
-  return share * std::max(0.0, 1 - error);
-}
-
-void take_out(Law& law, std::size_t knot) {
-  const auto at = static_cast<std::ptrdiff_t>(knot);
-  const auto n = static_cast<std::ptrdiff_t>(law.mixture.components);
-  law.knots.erase(law.knots.begin() + at);
-  law.stretch.erase(law.stretch.begin() + at);
-  for (std::vector<double>* rows : {&law.mixture.location, &law.mixture.scale}) {
-    rows->erase(rows->begin() + at * n, rows->begin() + (at + 1) * n);
-  }
-  --law.mixture.queries;
 }
 
 /// Law of a run that cannot be modelled: the last value, with a width from outside.
@@ -359,56 +89,6 @@ void refuse_bad_steps(std::span<const double> observed, std::span<const double> 
     }
     before = step;
   }
-}
-
-/// Throws InputError unless the numbers can be those of a law: all that is computed from one is
-/// then finite and in order.
-void validate(const Law& law) {
-  const auto require = [](bool holds, const char* what) {
-    if (!holds) refuse("forecast: this is not a stored forecast, ", what);
-  };
-  const auto not_negative = [](double x) { return x >= 0 && is_location(x); };
-  const auto ahead = [](double x) { return x > 0 && std::isfinite(x); };
-  const auto every = [](const std::vector<double>& column, auto holds) {
-    return std::all_of(column.begin(), column.end(), holds);
-  };
-  const Coordinate& c = law.coordinate;
-  const Mixture& m = law.mixture;
-  require(std::abs(c.sign) == 1, "its sign is neither 1 nor -1");
-  require(ahead(c.unit) && std::isfinite(c.offset), "its unit or offset cannot be");
-  require(c.floor <= c.ceiling, "its floor is above its ceiling");
-  constexpr double kLargest = std::numeric_limits<double>::max();
-  require(c.floor <= kLargest && c.ceiling >= -kLargest, "no value lies within its bounds");
-  require(std::isfinite(law.step_shift), "its shift is not finite");
-  require(not_negative(law.noise), "its noise cannot be");
-  require(is_location(law.lowest) && is_location(law.highest),
-          "its lowest or highest value cannot be");
-  require(law.lowest <= law.highest, "its lowest value is above its highest");
-  require(not_negative(law.before), "its steps before the log cannot be");
-  require(every(law.knots, [&](double knot) { return ahead(knot - law.before); }),
-          "a knot is not positive");
-  require(std::adjacent_find(law.knots.begin(), law.knots.end(), std::greater_equal{}) ==
-              law.knots.end(),
-          "its knots do not increase");
-  require(every(law.stretch, is_scale), "a stretch cannot be");
-  require(m.degrees >= kMinDegrees && is_location(m.degrees), "its degrees of freedom cannot be");
-  const double sum = std::accumulate(m.weight.begin(), m.weight.end(), 0.0);
-  require(every(m.weight, not_negative) && std::abs(sum - 1) < 1e-6, "its weights are no shares");
-  require(every(m.location, is_location), "a location cannot be");
-  require(every(m.scale, is_scale), "a scale cannot be");
-}
-
-/// The numbers and the columns of a law, in the order in which they are stored.
-struct Parts {
-  std::array<double*, 11> numbers;
-  std::array<std::vector<double>*, 5> columns;
-};
-Parts parts_of(Law& law) {
-  Coordinate& c = law.coordinate;
-  Mixture& m = law.mixture;
-  return {{&c.sign, &c.unit, &c.offset, &c.floor, &c.ceiling, &law.step_shift, &law.before,
-           &law.noise, &law.lowest, &law.highest, &m.degrees},
-          {&law.knots, &law.stretch, &m.weight, &m.location, &m.scale}};
 }
 
 }  // namespace
@@ -620,7 +300,7 @@ void Law::spread(std::span<const double> z, std::span<const double> steps,
 void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> probability) const {
   std::vector<double> normal, level;
   for (int i = -kTailLevels; i <= kTailLevels; ++i) {
-    normal.push_back(kWidestTail * i / kTailLevels);
+    normal.push_back(kTailDeviations * i / kTailLevels);
     level.push_back(0.5 * std::erfc(-normal.back() / std::numbers::sqrt2));
   }
   std::vector<double> curve, raw;
@@ -649,44 +329,6 @@ void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> 
     const double x = normal[low] + share * (normal[high] - normal[low]);
     probability[i] = 0.5 * std::erfc(-x / std::numbers::sqrt2);
   }
-}
-
-std::vector<double> pack_law(const Law& law) {
-  Law copy = law;
-  const Parts parts = parts_of(copy);
-  std::vector<double> numbers{static_cast<double>(law.knots.size()),
-                              static_cast<double>(law.mixture.components),
-                              law.coordinate.logarithmic ? 1.0 : 0.0};
-  for (const double* number : parts.numbers) numbers.push_back(*number);
-  for (const auto* column : parts.columns) {
-    numbers.insert(numbers.end(), column->begin(), column->end());
-  }
-  return numbers;
-}
-
-Law unpack_law(std::span<const double> numbers) {
-  Law law;
-  const Parts parts = parts_of(law);
-  const auto size = static_cast<double>(numbers.size()), head = 3.0 + parts.numbers.size();
-  const double knots = size > head ? numbers[0] : 0, components = size > head ? numbers[1] : 0;
-  if (!(knots >= 1 && components >= 1) || knots != std::floor(knots) ||
-      size != head + 2 * knots + components + 2 * knots * components) {
-    refuse("forecast: these ", numbers.size(), " numbers are not a stored forecast");
-  }
-  law.mixture.queries = static_cast<std::size_t>(knots);
-  law.mixture.components = static_cast<std::size_t>(components);
-  law.coordinate.logarithmic = numbers[2] != 0;
-  auto next = numbers.begin() + 3;
-  for (double* number : parts.numbers) *number = *next++;
-  const double cells = knots * components;
-  const std::array sizes{knots, knots, components, cells, cells};
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto end = next + static_cast<std::ptrdiff_t>(sizes[i]);
-    parts.columns[i]->assign(next, end);
-    next = end;
-  }
-  validate(law);
-  return law;
 }
 
 }  // namespace glidepath::detail

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The predictive law of a run: what it holds, and how it comes about from a trace.
 #pragma once
 
 #include "glidepath/forecast.hpp"
@@ -85,10 +86,6 @@ struct Law {
 
 /// The mixture of two, `share` of it the first.
 [[nodiscard]] Mixture mixed(const Mixture& first, const Mixture& second, double share);
-
-/// A law as numbers, to be stored, and back. unpack_law() throws InputError on other numbers.
-[[nodiscard]] std::vector<double> pack_law(const Law& law);
-[[nodiscard]] Law unpack_law(std::span<const double> numbers);
 
 /// The law of a trace, with how it came about.
 struct Predicted {
