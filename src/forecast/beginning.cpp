@@ -24,21 +24,21 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr std::size_t kMinBegun = 3;         // past runs that tell anything
-constexpr std::size_t kMaxBegun = 48;        // heaviest ones
-constexpr double kMinCovered = 0.98;         // of the last step, that a past run must reach
-constexpr double kValueWidth = 0.5;          // of the kernel over the value now, in spreads
-constexpr double kFarthest = 1e6;            // square distance, of what overflows too
-constexpr double kUnlikeShare = 1e-3;        // of the weight, shared by all runs
-constexpr double kSmoothing = 0.5;           // width of a component, in deviations of the runs
-constexpr double kMinDeviation = 0.4;        // of what all runs deviate
-constexpr double kBegunPoints = 3;           // points of a run that weigh as much as past runs
-constexpr double kBelow = 3, kAbove = 1;     // how far the law goes beyond the past runs, in z
-constexpr double kLeastShare = 0.01;         // of a law, that is worth its time
-constexpr std::size_t kMinNoisePoints = 6;   // of a later half that shows its noise
-constexpr std::size_t kMaxNoisePoints = 64;  // newest ones
-constexpr double kLatestStart = 0.1;         // of the last knot, at which a past run may begin
-constexpr double kMinLogSmoothing = 0.05;    // of the log steps at which runs arrive
+constexpr std::size_t kMinBegun = 3;              // past runs that tell anything
+constexpr std::size_t kMaxBegun = 48;             // heaviest ones
+constexpr double kMinCovered = 0.98;              // of the last step, that a past run must reach
+constexpr double kValueWidth = 0.5;               // of the kernel over the value now, in spreads
+constexpr double kMaxSquareDistance = 1e6;        // also of what overflows
+constexpr double kUnlikeShare = 1e-3;             // of the weight, shared by all runs
+constexpr double kSmoothing = 0.5;                // width of a component, in deviations of the runs
+constexpr double kMinDeviation = 0.4;             // of what all runs deviate
+constexpr double kBegunPoints = 3;                // points of a run that weigh as much as past runs
+constexpr double kRoomBelow = 3, kRoomAbove = 1;  // how far the law goes beyond the past runs, in z
+constexpr double kLeastShare = 0.01;              // of a law, that is worth its time
+constexpr std::size_t kMinNoisePoints = 6;        // of a later half that shows its noise
+constexpr std::size_t kMaxNoisePoints = 64;       // newest ones
+constexpr double kLatestStart = 0.1;              // of the last knot, at which a past run may begin
+constexpr double kMinLogSmoothing = 0.05;         // of the log steps at which runs arrive
 
 /// A past run as one that has just begun sees it.
 struct Begun {
@@ -69,7 +69,7 @@ struct Begun {
 /// Square distances into shares of a Gaussian kernel, the nearest run with the most.
 void into_shares(std::vector<double>& square) {
   for (double& d : square) {
-    if (!(d < kFarthest)) d = kFarthest;
+    if (!(d < kMaxSquareDistance)) d = kMaxSquareDistance;
   }
   const double nearest = *std::ranges::min_element(square);
   const double least = kUnlikeShare / static_cast<double>(square.size());
@@ -290,8 +290,8 @@ bool begin(const Prepared& p, const Settings* settings, const PastRuns& past, La
   // The value from which they go on is a noisy one; where there is none, they are as noisy as it.
   law.noise = p.step.empty() ? 0.0 : noise_of(past, coordinate);
   const auto [low, high] = std::ranges::minmax_element(law.mixture.location);
-  law.lowest = *low - kBelow;
-  law.highest = *high + kAbove;
+  law.lowest = *low - kRoomBelow;
+  law.highest = *high + kRoomAbove;
   return true;
 }
 
