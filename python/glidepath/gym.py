@@ -86,11 +86,14 @@ class _Batch:
     def reset(self, seed: int, options: Mapping[str, Any] | None) -> None:
         if not isinstance(options, Mapping | None):
             raise InputError(f"environment: options is {options!r:.40}, expected a dict")
-        first = (options or {}).get("workload", -1)
-        for name, value, bits in (("seed", seed, 64), ("workload", first, 31)):
-            if not isinstance(value, (int, np.integer)) or not -1 <= value < 1 << bits:
+        given = dict(options or {})
+        for name, value, bits in (("seed", seed, 64), ("workload", given.get("workload", 0), 31)):
+            if not isinstance(value, (int, np.integer)) or not 0 <= value < 1 << bits:
                 raise InputError(f"environment: {name} is {value!r:.40}, expected a whole number")
-        self.core.reset(int(seed), int(first), self.observation, self.mask)
+        first = int(given.pop("workload", -1))  # -1: as the seed draws
+        if given:
+            raise InputError(f"environment: no option {next(iter(given))!r:.40}, known: workload")
+        self.core.reset(int(seed), first, self.observation, self.mask)
 
     def step(self, actions: Any) -> None:
         filled = self.observation, self.reward, self.terminated, self.mask

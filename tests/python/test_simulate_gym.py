@@ -261,6 +261,12 @@ def test_what_no_episode_can_begin_with_is_refused_in_a_sentence() -> None:
         "environment: workload is nan, expected a whole number": lambda: begin(
             options={"workload": float("nan")}
         ),
+        "environment: workload is -1, expected a whole number": lambda: begin(
+            options={"workload": -1}
+        ),
+        "environment: no option 'reset_mask', known: workload": lambda: begin(
+            options={"workload": 0, "reset_mask": [True]}
+        ),
         f"environment: seed is {2**64}, expected a whole number": lambda: begin(seed=2**64),
     }
     for sentence, call in refused.items():
