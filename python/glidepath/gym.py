@@ -93,6 +93,9 @@ class _Batch:
         first = int(given.pop("workload", -1))  # -1: as the seed draws
         if given:
             raise InputError(f"environment: no option {next(iter(given))!r:.40}, known: workload")
+        if first >= len(self.workloads):
+            have = len(self.workloads)
+            raise InputError(f"environment: workload is {first}, expected 0 to {have - 1}")
         self.core.reset(int(seed), first, self.observation, self.mask)
 
     def step(self, actions: Any) -> None:
