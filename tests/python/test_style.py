@@ -201,7 +201,8 @@ def vague_comments(path: str, text: str) -> Iterator[str]:
 def vague_constants(path: str, text: str) -> Iterator[str]:
     words = (
         "Most|Doubt|Half|Steep|Alike|Far|Sure|Some|Many|Late|Poor|Known|Enough|High|Fewest|Mixed"
-        "|News|Soon"
+        "|News|Soon|Left|Even|Searched|Broken|Below|Above|Shown|Cached|Widest|Deepest|More|Grown"
+        "|Rounded|Agreeing|Missing|Infinite|Farthest|Noisy|Trained|Named|Unknown|Within|Meant"
     )
     adjectives = rf"\b(?:k(?:{words})|_(?:{words.upper()}|BEFORE|OWN|LONG|FURTHEST|FASTEST))\b"
     for found in re.finditer(adjectives, text):

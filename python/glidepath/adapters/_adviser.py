@@ -19,7 +19,7 @@ from glidepath._schedule import Schedule
 from glidepath._verdicts import meaning
 from glidepath._watch import READING, SETTINGS, Decision, Watch
 
-_SHOWN = 12  # names of metrics in a warning
+_SHOWN_NAMES = 12  # names of metrics in a warning
 
 _log = logging.getLogger("glidepath.adapters")
 
@@ -218,12 +218,12 @@ class Adviser:
         if not self._lacked:
             self._lacked = True
             names = list(logged)
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
             _log.warning(
                 "%r is not among the metrics that were logged (%s%s): nothing is forecast until "
                 "it is",
                 self._metric,
-                ", ".join(names[:_SHOWN]) or "none",
+                ", ".join(names[:_SHOWN_NAMES]) or "none",
                 more,
             )
 

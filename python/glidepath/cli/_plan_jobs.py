@@ -26,7 +26,7 @@ _COLUMNS = (
     *("priority", "weight", "deadline_s", "hardware"),
 )
 _PACE = "steps_per_s_"
-_BROKEN = "cannot be planned: "  # how a plan begins to say so
+_REFUSAL = "cannot be planned: "  # how a plan begins to say so
 _LARGEST_WHOLE = 2**31 - 1  # of a whole number
 
 
@@ -76,8 +76,8 @@ def _try(alone: gp.Snapshot) -> None:
     """Refuse here what would fail the plan of all, or the times at which they start."""
     (job,) = alone.jobs
     reason = gp.plan(alone).reasons.get(job.id, "")
-    if reason.startswith(_BROKEN):
-        raise gp.InputError(reason.removeprefix(_BROKEN).replace(f"job {job.id} ", "it ", 1))
+    if reason.startswith(_REFUSAL):
+        raise gp.InputError(reason.removeprefix(_REFUSAL).replace(f"job {job.id} ", "it ", 1))
 
 
 def _job(

@@ -13,7 +13,7 @@ from glidepath._trace import Trace
 from glidepath.readers._series import Series, traces_of
 from glidepath.readers._sqlite import columns, is_sqlite, rows
 
-_INFINITE = 1.7976931348623157e308  # what MLflow stores for infinity
+_STORED_INFINITY = 1.7976931348623157e308  # what MLflow stores for infinity
 _QUERY = """
     SELECT runs.run_uuid, key, value, metrics.timestamp, COALESCE(step, 0), is_nan FROM metrics
     JOIN runs ON runs.run_uuid = metrics.run_uuid WHERE lifecycle_stage = 'active'
@@ -46,7 +46,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
                 raise TypeError(f"run {run!r} has a metric {key!r}")
             origin = first.setdefault(run, stamp)
             number = math.nan if is_nan else float(value)
-            if abs(number) >= _INFINITE:
+            if abs(number) >= _STORED_INFINITY:
                 number = math.copysign(math.inf, number)
             runs[run][key].add(float(step), number, (stamp - origin) / 1e3)
     except (sqlite3.Error, TypeError, ValueError) as error:

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "common/csv.hpp"
+#include "common/numbers.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -141,10 +142,9 @@ class Parser {
 
   /// -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?, NaN, Infinity or -Infinity.
   double number() {
-    constexpr double kInfinite = std::numeric_limits<double>::infinity();
     if (take("NaN")) return std::numeric_limits<double>::quiet_NaN();
-    if (take("Infinity")) return kInfinite;
-    if (take("-Infinity")) return -kInfinite;
+    if (take("Infinity")) return kInfinity;
+    if (take("-Infinity")) return -kInfinity;
     const auto digit = [&](std::size_t at) {
       return at < text_.size() && text_[at] >= '0' && text_[at] <= '9';
     };
