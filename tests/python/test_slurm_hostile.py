@@ -7,21 +7,31 @@ import fcntl
 import gzip
 import os
 import pwd
+import signal
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from typing import IO
 
 import pytest
 from log_files import write
 from slurm_world import HOPELESS, TIERS, World, job
 
 import glidepath as gp
-from glidepath.engines.slurm import DecisionLog, Event, LogError, Slurm, _reader_process
+from glidepath.engines.slurm import (
+    DecisionLog,
+    Event,
+    LogError,
+    Slurm,
+    _reader_process,
+    _traces,
+)
 from glidepath.engines.slurm._job_forecast import forecast_job
 from glidepath.engines.slurm._reader_process import ReaderProcess
 from glidepath.engines.slurm._traces import TraceStore
@@ -190,6 +200,7 @@ def test_a_log_that_takes_too_long_ends_the_process_that_reads_it(
     slow = write(tmp_path / "slow.txt", "step 1 loss 2\n" * 2_000_000)
     with pytest.raises(gp.IoError, match=r"slow\.txt: cannot be read within 1 s"):
         reader.read(slow, None)
+    monkeypatch.undo()  # a good one may take longer on a busy machine
     (trace,) = reader.read(write(tmp_path / "good.csv", ROWS), None)  # by another process
     assert len(trace) == 59
     with pytest.raises(gp.IoError, match=r"bad\.csv:2: loss 'x' is not a number"):
@@ -205,6 +216,59 @@ def test_a_reader_that_is_killed_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(gp.IoError, match=r"good\.csv: cannot be read: it ended the process"):
         reader.read(good, None)
     assert len(reader.read(good, None)) == 1
+
+
+class InterruptedPipe:
+    """Gives up after a question was sent, as Ctrl-C does."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self.write, self.close, self._pipe = pipe.write, pipe.close, pipe
+
+    def flush(self) -> None:
+        self._pipe.flush()
+        raise KeyboardInterrupt
+
+
+def test_an_answer_that_ctrl_c_left_is_not_taken_for_that_of_another_log(tmp_path: Path) -> None:
+    reader = ReaderProcess()
+    first, second = write(tmp_path / "first.csv", ROWS), write(tmp_path / "second.csv", ROWS)
+    reader.read(first, None)
+    process = reader._process
+    assert process is not None
+    assert process.stdin is not None
+    process.stdin = InterruptedPipe(process.stdin)  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        reader.read(first, None)
+    assert process.wait(60) == -signal.SIGKILL
+    (trace,) = reader.read(second, None)
+    assert trace.name == "second.csv"
+
+
+def test_a_log_that_ctrl_c_left_half_read_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, store = write(tmp_path / "log.csv", ROWS), TraceStore()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_traces._Growing, "feed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.read(log)
+    found = store.read(log).trace
+    assert found is not None
+    assert len(found) == 59
+
+
+def test_threads_may_share_a_store_of_logs(tmp_path: Path) -> None:
+    store, lasts = TraceStore(), range(2, 42)
+    for last in lasts:  # the reading process reads tables of several curves
+        rows = "".join(f"run,{step},{1 / step}\n" for step in range(1, last + 1))
+        write(tmp_path / f"{last}.csv", f"curve,step,value\n{rows}")
+    with ThreadPoolExecutor(8) as pool:
+        seen = pool.map(lambda last: store.read(tmp_path / f"{last}.csv").last_step, lasts)
+        assert list(seen) == list(lasts)
 
 
 # -------------------------------------------------------------------------------- whose log it is

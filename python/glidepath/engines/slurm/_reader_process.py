@@ -37,6 +37,9 @@ class ReaderProcess:
             answer = pickle.load(process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise IoError(f"{path}: {self._ended(error)}") from None
+        except BaseException:  # Ctrl-C: its answer would be taken for that to the next question
+            self._give_up()
+            raise
         if isinstance(answer, str):
             raise IoError(answer)
         found: list[Trace] = answer
@@ -52,8 +55,14 @@ class ReaderProcess:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 start_new_session=True,  # Ctrl-C is for the pilot
             )
-            weakref.finalize(self, _end, self._process)
+            weakref.finalize(self, _kill, self._process)  # what it reads nobody waits for
         return self._process
+
+    def _give_up(self) -> None:
+        """End the process; the next log gets another one."""
+        process, self._process = self._process, None
+        if process is not None:
+            _kill(process)
 
     def _ended(self, error: Exception) -> str:
         """Say why the process is gone; the next log gets another one."""
@@ -64,6 +73,11 @@ class ReaderProcess:
         if code == -signal.SIGALRM:
             return f"cannot be read within {LONGEST_S} s"
         return f"cannot be read: it ended the process (exit {code})"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:

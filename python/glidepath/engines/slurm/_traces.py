@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import threading
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -259,9 +260,13 @@ def _numbers(cells: Sequence[str]) -> int:
 
 
 class TraceStore:
-    """Reads logs and remembers how far, by path. A new store costs time, nothing else."""
+    """Reads logs and remembers how far, by path. A new store costs time, nothing else.
+
+    Of several threads one at a time reads.
+    """
 
     def __init__(self) -> None:
+        self._turn = threading.RLock()
         self._growing: dict[_Key, _Growing] = {}
         self._progress: dict[_Key, tuple[_Stamp, Progress]] = {}
         self._reader = ReaderProcess()
@@ -276,6 +281,15 @@ class TraceStore:
         It never raises for what a log may be or contain, and takes a minute at most.
         """
         key = (str(path), metric, direction, user)
+        with self._turn:
+            try:
+                return self._read(path, key)
+            except BaseException:  # Ctrl-C: how far the log was read nobody knows
+                self._growing.pop(key, None)
+                raise
+
+    def _read(self, path: Path, key: _Key) -> Progress:
+        user = key[-1]
         try:
             if not user:
                 path.stat()
@@ -298,8 +312,9 @@ class TraceStore:
     def keep_only(self, paths: set[Path]) -> None:
         """Forget the logs of jobs that are gone."""
         names = {str(path) for path in paths}
-        self._growing = {k: v for k, v in self._growing.items() if k[0] in names}
-        self._progress = {k: v for k, v in self._progress.items() if k[0] in names}
+        with self._turn:
+            self._growing = {k: v for k, v in self._growing.items() if k[0] in names}
+            self._progress = {k: v for k, v in self._progress.items() if k[0] in names}
 
     def _lines(self, path: Path, key: _Key) -> Progress | None:
         """Read a plain CSV or JSON-lines log of one run; None where `read_traces` has to."""
