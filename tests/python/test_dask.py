@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_disk import files_of_at_most
 
 import glidepath as gp
 
@@ -164,6 +165,15 @@ def test_a_folder_answers_one_question(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, family="exp3", out=out, client=client)
     with pytest.raises(gp.InputError, match="not ours"):
         table_of.fit_table(source, out=tmp_path, client=client)
+
+
+def test_a_full_disk_leaves_no_folder_that_answers_nothing(tmp_path: Path) -> None:
+    source = write(tmp_path / "runs.parquet", curves(5))
+    out = tmp_path / "fits"
+    with files_of_at_most(100), pytest.raises(OSError, match="File too large"):
+        table_of.fit_table(source, family="exp3", out=out)
+    assert list(out.iterdir()) == []
+    assert len(table_of.fit_table(source, family="exp3", out=out)) == 5
 
 
 def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:

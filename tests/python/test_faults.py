@@ -7,13 +7,13 @@ import contextlib
 import errno
 import io
 import os
-import resource
 import signal
 import sqlite3
 import stat
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_disk import files_of_at_most
 from samples import samples
 from slurm_world import EASY, HOPELESS, World, job
 
@@ -172,19 +173,6 @@ def test_a_page_is_replaced_whole_or_not_at_all(
     assert sorted(tmp_path.iterdir()) == [old]
 
 
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """A disk that is full soon: what would make a file larger fails."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
-
-
 @pytest.mark.parametrize("which", ["jobs", "values"])
 def test_what_is_compiled_replaces_a_file_whole_or_not_at_all(tmp_path: Path, which: str) -> None:
     name = {"jobs": "jobs.csv", "values": "learned.txt"}[which]
@@ -328,3 +316,26 @@ def test_a_log_that_goes_while_it_is_read_is_a_sentence(
     assert store.read(log).last_step == 59
     log.unlink()
     assert store.read(log).problem == f"no log at {log} yet"
+
+
+def test_threads_that_write_one_file_leave_the_whole_file_of_one_of_them(tmp_path: Path) -> None:
+    jobs = {"job": range(5000), "submit_s": np.zeros(5000), "duration_s": np.ones(5000)}
+    work, kept = gp.Workload([gp.Tier("a", 1)], jobs), tmp_path / "jobs.csv"
+    work.write_jobs(kept)
+    whole = kept.read_bytes()
+    with ThreadPoolExecutor(8) as pool:
+        writes = [pool.submit(work.write_jobs, kept) for _ in range(100)]
+        while not all(write.done() for write in writes):
+            assert kept.read_bytes() == whole
+        for write in writes:
+            write.result()
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_threads_that_write_one_page_leave_it_whole(tmp_path: Path) -> None:
+    kept, text = tmp_path / "page.html", "<p>new</p>" * 10_000
+    with ThreadPoolExecutor(8) as pool:
+        for write in [pool.submit(page._write_whole, kept, text) for _ in range(200)]:
+            write.result()
+    assert kept.read_text() == text
+    assert list(tmp_path.iterdir()) == [kept]

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,20 @@ def test_replacing_keeps_the_old_file_when_writing_fails(tmp_path: Path) -> None
     with pytest.raises(RuntimeError):
         fails()
     assert saved.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [saved]
+
+
+def test_threads_that_save_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+    saved, model = tmp_path / "model.npz", np.arange(10_000.0)
+
+    def save(_: int) -> None:
+        with checkpoint.replacing(saved) as path:
+            np.savez(path, model)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(save, range(40)))
+    with np.load(saved) as found:
+        assert np.array_equal(found["arr_0"], model)
     assert list(tmp_path.iterdir()) == [saved]
 
 

@@ -7,12 +7,14 @@ import copy
 import json
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from curves import finished_runs, lagged
+from full_disk import files_of_at_most
 
 import glidepath as gp
 from glidepath._verdicts import _MEANINGS
@@ -277,6 +279,32 @@ def test_a_state_that_cannot_be_read_is_named_by_its_file(
     adviser = Adviser("act", file, metric="loss", target=0.5, budget=100)
     with pytest.raises(gp.IoError, match=rf"{re.escape(str(file))}: cannot go on .*{said}"):
         adviser.begin()
+
+
+def test_processes_that_share_a_state_do_not_end_each_others_training(tmp_path: Path) -> None:
+    def train(_: int) -> None:
+        adviser = Adviser("act", tmp_path / "state.json", metric="loss", target=0.5, budget=100)
+        adviser.begin()
+        for step in range(1, 60):
+            adviser.add(step, 2.0 / step)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(train, range(4)))
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_state_that_cannot_be_kept_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    adviser = Adviser("act", tmp_path / "state.json", metric="loss", target=0.5, budget=100)
+    adviser.begin()
+    adviser.add(1, 2.0)
+    before = (tmp_path / "state.json").read_text()
+    with files_of_at_most(10):
+        adviser.add(2, 1.9)
+    assert "state.json: the state is not kept: File too large" in caplog.text
+    assert (tmp_path / "state.json").read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_a_state_goes_on_where_another_process_ended(tmp_path: Path) -> None:

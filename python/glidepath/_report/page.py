@@ -17,6 +17,7 @@ from typing import Any
 
 import glidepath as gp
 from glidepath._answer import Columns, cells
+from glidepath._drafts import draft_of
 from glidepath._results import require
 
 Figure = dict[str, Any]  # as plotly's JSON has it
@@ -240,7 +241,7 @@ def _write_whole(path: Path, text: str) -> None:
                 file.write(data)
             return
         whole = Path(os.path.realpath(path))  # a link stays one, too
-        beside = whole.with_name(f"{whole.name}.{os.getpid()}.part")
+        beside = draft_of(whole)
         try:
             beside.write_bytes(data)
             beside.replace(whole)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError, IoError
+from glidepath._drafts import draft_of
 from glidepath._judge import PATIENCE
 from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
@@ -193,13 +195,7 @@ class Adviser:
         self.decision = self.watch.decision()
         self._lost = self._lost + 1 if meaning(self.decision.verdict).is_lost else 0
         if self._file is not None:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            new = self._file.with_name(f"{self._file.name}.new")
-            with new.open("w") as file:
-                json.dump(self.watch.to_dict(), file)
-                file.flush()
-                os.fsync(file.fileno())  # a machine that loses power keeps the name, too
-            new.replace(self._file)  # never half a state
+            self._write(self._file)
         stops = self._over and not stopped
         if stops or before is None or before.verdict != self.decision.verdict:
             does = " (stops)" if self.mode == "act" else " (would stop)"
@@ -212,6 +208,22 @@ class Adviser:
                 does if stops else "",
             )
         return advice(self.decision, stop=self._over)
+
+    def _write(self, path: Path) -> None:
+        """Keep the state; a full disk, or a process that shares the file, ends no training."""
+        new = draft_of(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with new.open("w") as file:
+                json.dump(self.watch.to_dict(), file)
+                file.flush()
+                os.fsync(file.fileno())  # a machine that loses power keeps the name, too
+            new.replace(path)  # never half a state
+        except OSError as error:
+            _log.warning("%s: the state is not kept: %s", path, error.strerror)
+        finally:
+            with contextlib.suppress(OSError):
+                new.unlink(missing_ok=True)
 
     def lacks(self, logged: Iterable[str]) -> None:
         """Warn, once, that a log lacks the metric before any other had it."""

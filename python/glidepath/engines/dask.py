@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath._answer import quantile_name
 from glidepath._core import InputError, IoError
+from glidepath._drafts import draft_of
 from glidepath._fit import FAMILIES, fit_batch
 from glidepath._forecast import forecast_batch
 from glidepath._results import require
@@ -384,10 +385,13 @@ def _task(question: _Question, part: _Part, target: str | None) -> Any:
 
 def _write(table: Any, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    draft = draft_of(target)
     try:
         require("pyarrow.parquet").write_table(table, draft)
         draft.replace(target)
+    except FileNotFoundError:
+        if not target.exists():  # else another process had all parts, and cleaned up
+            raise
     finally:
         draft.unlink(missing_ok=True)
 
@@ -509,7 +513,12 @@ def _claim(
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("*.parquet")):
         raise InputError(f"{folder}: holds Parquet files that are not ours")
-    note.write_text(text, encoding="utf-8")
+    draft = draft_of(note)
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(note)  # half a note would be another question
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -32,6 +32,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 
+from glidepath._drafts import draft_of
+
 __all__ = ["SaveFlag", "TraceLog", "job_id", "replacing"]
 
 
@@ -125,7 +127,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     final = Path(path)
     # The suffix stays last: some writers, numpy's for one, append it where it is missing.
-    draft = final.with_name(f".{final.stem}.{os.getpid()}{final.suffix}")
+    draft = draft_of(final, final.suffix)
     try:
         yield draft
         with draft.open("rb") as file:
