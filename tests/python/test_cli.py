@@ -851,7 +851,7 @@ def test_the_verbs_that_read_a_log_take_a_pattern(
     assert run(capsys, "report", log, "--pattern", OWN_LINES, "-o", page)[0] == 0
     code, _, err = run(capsys, "fit", log, "--pattern", "(")
     assert code == 2
-    assert "pattern '('" in err
+    assert "pattern is '('" in err
 
 
 def test_metrics_lists_one_metric_where_it_is_named(
