@@ -262,7 +262,7 @@ def _numbers(cells: Sequence[str]) -> int:
 class TraceStore:
     """Reads logs and remembers how far, by path. A new store costs time, nothing else.
 
-    Of several threads one at a time reads.
+    Where several threads share it, they read one after the other.
     """
 
     def __init__(self) -> None:
