@@ -163,7 +163,11 @@ def _stamp(source: Any) -> _Stamp | None:
         return None
     path = Path(source)
     # Sqlite writes to a file beside the database first.
-    files = sorted(path.rglob("*")) if path.is_dir() else [path, Path(f"{path}-wal")]
+    files = [path, Path(f"{path}-wal")]
+    if os.path.isdir(path):  # noqa: PTH112 - no error where it may not be looked at
+        # A checkpoint may go meanwhile: `os.walk` passes over what is not there.
+        walk = os.walk(path)
+        files = sorted(Path(at, name) for at, within, names in walk for name in (*within, *names))
     stamps = []
     for file in files:
         try:
@@ -176,11 +180,14 @@ def _stamp(source: Any) -> _Stamp | None:
 
 def _ends_within_a_line(source: Any) -> bool:
     """Whether a text stops within a line: half a number would look like a whole one."""
-    if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
+    try:
+        if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
+            return False
+        with Path(source).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 256))
+            end = file.read()
+    except OSError:  # it has gone, or is not ours to read: the reader says so
         return False
-    with Path(source).open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - 256))
-        end = file.read()
     # The end of a binary file nearly always has a byte that no text has.
     return (
         bool(end) and end[-1:] not in b"\r\n" and not re.search(rb"[\x00-\x08\x0e-\x1f\x7f]", end)

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -129,6 +130,26 @@ def test_of_a_folder_only_the_runs_that_changed_are_given(tmp_path: Path) -> Non
     shutil.rmtree(tmp_path / "c")
     assert follow.poll() == []
     assert len(follow.traces) == 2
+
+
+def test_a_checkpoint_that_goes_while_a_folder_is_looked_at_is_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log.csv").write_text(rows(1, 2))
+    gone = tmp_path / "checkpoint-1"
+    gone.mkdir()
+    scan = os.scandir
+
+    def removed(path: Any) -> Any:
+        if os.fspath(path) == str(gone):
+            gone.rmdir()
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", removed)
+    follow = gp.Follow(tmp_path)
+    assert [trace.name for trace in follow.poll()] == ["log.csv"]
+    assert follow.trouble == ""
+    assert not gone.exists()
 
 
 def test_what_sqlite_keeps_beside_its_database_is_seen(tmp_path: Path) -> None:
