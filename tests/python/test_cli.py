@@ -369,6 +369,25 @@ def test_nobody_at_the_end_of_the_pipe_is_no_error(curves: Path) -> None:
     assert (done.stdout, done.stderr) == ("[", "")
 
 
+@pytest.mark.parametrize(
+    ("streams", "log", "code"),
+    [
+        (">&-", "", 0),
+        (">&- 2>&-", "", 0),
+        ("<&- >&- 2>&-", "", 0),
+        (">&- 2>&-", ".none", 2),
+        ("2>/dev/full", ".none", 2),
+        (">/dev/full 2>/dev/null", "", 2),
+    ],
+)
+def test_streams_that_are_closed_or_full_change_no_other_exit_code(
+    curves: Path, streams: str, log: str, code: int
+) -> None:
+    command = f"{sys.executable} -m glidepath metrics {curves}{log} --json {streams}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    assert subprocess.run(command, shell=True, env=environment, check=False).returncode == code
+
+
 def test_a_malformed_row_is_named_by_file_and_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -47,6 +49,7 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    _open_closed_streams()
     try:
         code = typer.main.get_command(app).main(
             args=list(arguments) if arguments is not None else None,
@@ -79,6 +82,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else ANSWER
 
 
+def _open_closed_streams() -> None:
+    """Open what whoever started us closed, or the first file that is opened takes its place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest number that is free
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+
+
 def _unread() -> int:
     """End where nobody reads on, such as `glidepath … | head -1`: what was read is an answer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -99,7 +114,8 @@ def _usage(error: Any) -> int:
 
 
 def _complain(sentence: str) -> None:
-    say(f"glidepath: {sentence}", to=stderr, style="red")
+    with suppress(OSError):  # where nobody can be told there is still the exit code
+        say(f"glidepath: {sentence}", to=stderr, style="red")
 
 
 def _version(shown: bool) -> None:
