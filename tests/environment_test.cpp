@@ -73,7 +73,8 @@ TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {
   const Workload workload = random_workload(0, 5);
   Environment acts({.slots = 2, .running = 1});
   acts.reset(workload, 0);
-  EXPECT_EQ(message_of<InputError>([&] { (void)acts.step(9); }), "environment: action 9 of 4");
+  EXPECT_EQ(message_of<InputError>([&] { (void)acts.step(9); }),
+            "environment: action is 9, expected 0 to 3");
   EXPECT_EQ(message_of<InputError>([&] { (void)acts.step(std::vector{1.0}); }),
             "environment: 1 weights, expected 0");
   Environment weighs({.weights_for_s = 60});

@@ -76,9 +76,10 @@ TEST(OptionsTest, BrokenOptionsAreRefusedByValue) {
   };
   EXPECT_EQ(refusal([&] { (void)options_of(tiers, {}); }),
             "options_of: 0 fits of scaling for 1 tiers");
-  EXPECT_EQ(refused({.alone = {.memory_gb = -1}}), "options_of: memory is -1 GB");
-  EXPECT_EQ(refused({.batch = kInfinity}), "options_of: the batch is inf");
-  EXPECT_EQ(refused({.max_gpus = 0}), "options_of: max_gpus is 0");
+  EXPECT_EQ(refused({.alone = {.memory_gb = -1}}),
+            "options_of: memory is -1 GB, expected 0 or more");
+  EXPECT_EQ(refused({.batch = kInfinity}), "options_of: batch is inf, expected 0 or more");
+  EXPECT_EQ(refused({.max_gpus = 0}), "options_of: max_gpus is 0, expected at least 1");
   EXPECT_EQ(refused({.utilization = 2}), "options_of: utilization is 2, expected 0 to 1");
   EXPECT_TRUE(options_of({}, {}).empty());
 }
@@ -239,8 +240,9 @@ TEST(AcceleratorTest, ATargetThatIsOftenMissedIsInNoOptionsReach) {
   c.job.remaining_steps.clear();
   EXPECT_EQ(refused(), "choose_accelerator: job 1 has no forecast of its remaining steps");
   c.job.remaining_steps = {100};
-  EXPECT_EQ(refused({.max_hours = -1}), "choose_accelerator: max_hours is -1");
-  EXPECT_EQ(refused({.max_node_watts = -1}), "choose_accelerator: max_node_watts is -1");
+  EXPECT_EQ(refused({.max_hours = -1}), "choose_accelerator: max_hours is -1, expected 0 or more");
+  EXPECT_EQ(refused({.max_node_watts = -1}),
+            "choose_accelerator: max_node_watts is -1, expected 0 or more");
   EXPECT_EQ(
       refusal([&] { (void)choose_accelerator(c.job, c.tiers, {}, static_cast<Preference>(9)); }),
       "choose_accelerator: prefer is value 9, expected one of hours, kwh, cost, watts");

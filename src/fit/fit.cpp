@@ -51,13 +51,13 @@ void validate(const FitOptions& options) {
   detail::refuse_unnamed(kRobustNames, options.robust, "fit: robust");
   detail::refuse_unnamed(kSolverNames, options.solver, "fit: solver");
   if (std::isnan(options.lowest_floor) || options.lowest_floor > 1e300) {
-    detail::refuse("fit: lowest_floor is ", options.lowest_floor);
+    detail::refuse("fit: lowest_floor is ", options.lowest_floor, ", expected at most 1e300");
   }
   if (options.family && std::isfinite(options.lowest_floor) && !levels_off(*options.family)) {
     detail::refuse("fit: lowest_floor is for a family that levels off, '", name(*options.family),
                    "' does not");
   }
-  if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
+  if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan, expected a step");
   if (options.starts.value_or(1) < 1) {
     detail::refuse("fit: starts is ", *options.starts, ", expected at least 1");
   }

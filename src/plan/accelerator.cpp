@@ -30,10 +30,10 @@ void check(const RunLimits& limits) {
        {std::pair{"max_hours", limits.max_hours}, std::pair{"max_watts", limits.max_watts},
         std::pair{"max_node_watts", limits.max_node_watts}, std::pair{"max_kwh", limits.max_kwh},
         std::pair{"max_cost", limits.max_cost}}) {
-    if (!(x >= 0)) detail::refuse("choose_accelerator: ", what, " is ", x);
+    if (!(x >= 0)) detail::refuse("choose_accelerator: ", what, " is ", x, ", expected 0 or more");
   }
   if (!(limits.confidence >= 0 && limits.confidence <= 1)) {
-    detail::refuse("choose_accelerator: confidence is ", limits.confidence);
+    detail::refuse("choose_accelerator: confidence is ", limits.confidence, ", expected 0 to 1");
   }
   if (!limits.reached_by) return;
   detail::refuse_unknown(*limits.reached_by, "choose_accelerator: reached_by");

@@ -21,15 +21,17 @@ void check(std::span<const Tier> tiers, std::span<const Scaling> scaling,
   }
   for (const Tier& tier : tiers) validate(tier);
   if (!(options.alone.memory_gb >= 0 && std::isfinite(options.alone.memory_gb))) {
-    detail::refuse("options_of: memory is ", options.alone.memory_gb, " GB");
+    detail::refuse("options_of: memory is ", options.alone.memory_gb, " GB, expected 0 or more");
   }
   if (!(options.batch >= 0 && std::isfinite(options.batch))) {
-    detail::refuse("options_of: the batch is ", options.batch);
+    detail::refuse("options_of: batch is ", options.batch, ", expected 0 or more");
   }
   if (options.batches && options.batch > 0) {
     detail::refuse("options_of: batch and batches, one of which is enough");
   }
-  if (options.max_gpus < 1) detail::refuse("options_of: max_gpus is ", options.max_gpus);
+  if (options.max_gpus < 1) {
+    detail::refuse("options_of: max_gpus is ", options.max_gpus, ", expected at least 1");
+  }
   if (!(options.utilization >= 0 && options.utilization <= 1)) {
     detail::refuse("options_of: utilization is ", options.utilization, ", expected 0 to 1");
   }

@@ -266,7 +266,7 @@ Environment::State& Environment::state() const {
 double Environment::step(int action) {
   State& now = state();
   if (action < 0 || action >= actions()) {
-    detail::refuse("environment: action ", action, " of ", actions());
+    detail::refuse("environment: action is ", action, ", expected 0 to ", actions() - 1);
   }
   if (now.done()) return 0;
   if (options_.weights_for_s > 0) detail::refuse("environment: expected weights, not an action");

@@ -104,7 +104,7 @@ Cleaned clean(const Trace& raw, const CleanOptions& options) {
     detail::refuse("clean: max_points is ", options.max_points, ", at least 2 are needed");
   }
   if (!(options.winsorize_sigmas >= 0)) {
-    detail::refuse("clean: winsorize_sigmas is ", options.winsorize_sigmas);
+    detail::refuse("clean: winsorize_sigmas is ", options.winsorize_sigmas, ", expected 0 or more");
   }
   Cleaned cleaned;
 

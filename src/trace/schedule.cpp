@@ -54,7 +54,7 @@ void Schedule::validate() const {
     if (i > 0 && step[i] <= step[i - 1]) {
       refuse("schedule: step[", i, "] is ", step[i], ", not above the ", step[i - 1], " before it");
     }
-    if (!is_rate(lr[i])) refuse("schedule: lr[", i, "] is ", lr[i]);
+    if (!is_rate(lr[i])) refuse("schedule: lr[", i, "] is ", lr[i], ", expected 0 or more");
   }
 }
 

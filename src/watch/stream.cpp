@@ -146,7 +146,9 @@ void Watch::add(double step, double loss, double lr) {
   if (!std::isnan(lr) && !options_.schedule) {
     detail::refuse("watch: learning rate ", lr, " at step ", step, " without a schedule");
   }
-  if (lr < 0 || std::isinf(lr)) detail::refuse("watch: learning rate ", lr, " at step ", step);
+  if (lr < 0 || std::isinf(lr)) {
+    detail::refuse("watch: learning rate ", lr, " at step ", step, ", expected 0 or more");
+  }
   if (step <= s.last_step) {
     ++s.restarts;
     while (!s.step.empty() && s.step.back() >= step) {

@@ -238,8 +238,8 @@ def test_factories_give_the_shapes_that_trainers_have() -> None:
             lambda: gp.Schedule([2, 2], [0.1, 0.1]),
             "schedule: step[1] is 2, not above the 2 before it",
         ),
-        (lambda: gp.Schedule([1, 2], [0.1, -1]), "schedule: lr[1] is -1"),
-        (lambda: gp.Schedule([1, 2], [0.1, np.nan]), "schedule: lr[1] is nan"),
+        (lambda: gp.Schedule([1, 2], [0.1, -1]), "schedule: lr[1] is -1, expected 0 or more"),
+        (lambda: gp.Schedule([1, 2], [0.1, np.nan]), "schedule: lr[1] is nan, expected 0 or more"),
         (lambda: gp.Schedule.constant(-1), "constant: lr -1 is not a learning rate"),
         (
             lambda: gp.Schedule.cosine(1, 100, warmup=100),

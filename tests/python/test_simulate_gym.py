@@ -209,7 +209,7 @@ def test_mistakes_are_named() -> None:
         with pytest.raises(gp.InputError, match=r"reset\(\) begins an episode, it comes first"):
             too_early()
     env.reset(seed=0)
-    with pytest.raises(gp.InputError, match="action 99 of 41"):
+    with pytest.raises(gp.InputError, match="action is 99, expected 0 to 40"):
         env.step(99)
     weighs = SchedulingEnv(draw(0), weights_for_s=60)
     weighs.reset(seed=0)
