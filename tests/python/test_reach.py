@@ -252,6 +252,18 @@ def test_a_run_comes_to_a_target_as_soon_whatever_the_budget_after_it(
             assert far.prob_by(near) == pytest.approx(by_then, abs=0.03)
 
 
+def test_a_target_far_below_what_a_run_moved_so_far_is_not_impossible() -> None:
+    step = 10.0 * np.arange(1, 13)  # a classifier of ten classes leaves chance
+    loss = [2.3026, 2.3020, 2.30, 2.295, 2.288, 2.28, 2.268, 2.25, 2.228, 2.2, 2.165, 2.12]
+    targets = np.linspace(0.9, 0.3, 25)
+    chances = [1 - gp.reach((step, loss), float(t), budget=12_000.0).prob_never for t in targets]
+    falls = -np.diff(chances)
+    assert chances[0] > 0.8
+    assert chances[-1] > 0.5
+    assert falls.min() >= 0
+    assert falls.max() < 0.05
+
+
 def early() -> gp.Trace:
     run = resumed()
     return gp.Trace(run.step - 50_000, run.loss)
