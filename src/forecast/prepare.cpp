@@ -19,6 +19,7 @@ constexpr double kMaxLog = 690.0;  // exp of it is finite, with room for a sum
 // The largest loss whose logarithm is taken as it is: times a weight it is finite.
 constexpr double kLargestLoss = 0x1p600;
 constexpr double kMaxLateIntervals = 5;  // logging intervals missing before a log begins late
+constexpr double kStraySteps = 20;  // of resolution between a loss of 0 that is none and others
 constexpr double kMaxMetric = std::numeric_limits<double>::max();
 
 /// Pulls in isolated points: those further from the median of their six neighbours than `limit`
@@ -128,13 +129,32 @@ Extent extent_of(const TraceView& trace) {
   return extent;
 }
 
+/// A value of 0 whose neighbours are many times the resolution of the log is the logger's: it gets
+/// their mean. One that the run came to stays.
+void replace_stray_zeros(std::vector<double>& values) {
+  const std::size_t last = values.size() - 1;
+  if (last < 1 || std::ranges::find(values, 0.0) == values.end()) return;
+  double resolution = kInfinity;
+  for (std::size_t i = 1; i <= last; ++i) {
+    const double step = std::abs(values[i] - values[i - 1]);
+    if (step > 0 && values[i] > 0 && values[i - 1] > 0) resolution = std::min(resolution, step);
+  }
+  const double least = kStraySteps * resolution;
+  for (std::size_t i = 0; i <= last; ++i) {
+    const double before = values[i > 0 ? i - 1 : 1];
+    const double after = values[i < last ? i + 1 : last - 1];
+    if (values[i] == 0 && std::min(before, after) > least) values[i] = 0.5 * before + 0.5 * after;
+  }
+}
+
 /// Oriented values (lower is better) become z: their logarithm, or where they reach 0 a share of
 /// their range, as of a metric without a bound. False where there are fewer than 3 or all are
 /// equal.
 bool into_z(std::vector<double>& values, Coordinate& c) {
+  const bool bounded = c.sign > 0 ? c.floor == 0 : c.ceiling < kInfinity;
+  if (bounded && c.sign > 0) replace_stray_zeros(values);
   const auto [min_y, max_y] = std::minmax_element(values.begin(), values.end());
   const double least = *min_y, most = *max_y, range = most - least;
-  const bool bounded = c.sign > 0 ? c.floor == 0 : c.ceiling < kInfinity;
   if (!(least > 0) || !bounded) {
     c.logarithmic = false;
     c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));

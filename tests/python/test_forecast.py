@@ -246,6 +246,23 @@ def test_one_spike_changes_neither_the_forecast_nor_its_width(
     assert np.all(wide(f) < 2 * wide(calm))
 
 
+@pytest.mark.parametrize("at", [0, 20, -1])
+def test_a_zero_that_a_logger_wrote_among_losses_changes_little(at: int) -> None:
+    t, loss = noisy_power_law()
+    calm = gp.forecast(gp.Trace(t, loss), AHEAD)
+    loss[at] = 0
+    f = gp.forecast(gp.Trace(t, loss), AHEAD)
+    assert np.all(np.abs(f.median - calm.median) < 0.2 * wide(calm))
+    np.testing.assert_allclose(wide(f), wide(calm), rtol=0.2)
+
+
+def test_a_loss_that_comes_to_zero_is_taken_as_it_is() -> None:
+    step = np.arange(1.0, 61)
+    loss = np.maximum(0.0, np.round(2 - 0.05 * step, 2))  # 0 from step 40 on
+    f = gp.forecast(gp.Trace(step, loss), [80.0, 120.0])
+    np.testing.assert_allclose(f.median, 0, atol=0.05)
+
+
 def test_five_spikes_and_a_rising_metric_that_drops_to_zero_once() -> None:
     t, loss = noisy_power_law()
     calm = gp.forecast(gp.Trace(t, loss), AHEAD)
