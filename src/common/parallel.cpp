@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cmath>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -43,7 +45,27 @@ int threads_of_environment() {
   return std::max(threads, 0);
 }
 
+/// The stack that OMP_STACKSIZE gives each thread of OpenMP, in bytes; 0 where it says none.
+double stack_of_environment() {
+  const char* text = std::getenv("OMP_STACKSIZE");
+  if (text == nullptr) text = std::getenv("GOMP_STACKSIZE");
+  if (text == nullptr) return 0;
+  char* unit = nullptr;
+  const double size = std::strtod(text, &unit);
+  while (*unit == ' ') ++unit;
+  const int shift = *unit == 'b' || *unit == 'B'   ? 0
+                    : *unit == 'm' || *unit == 'M' ? 20
+                    : *unit == 'g' || *unit == 'G' ? 30
+                                                   : 10;
+  return std::isfinite(size) ? std::ldexp(std::max(size, 0.0), shift) : 0;
+}
+
+/// Read when OpenMP reads it. Later another thread may change the environment.
+const double stack_of_openmp = stack_of_environment();
+
 int cores() {
+  // OpenMP bound this thread to one of the cores, and will bind its own to the others.
+  if (omp_get_proc_bind() != omp_proc_bind_false) return std::max(1, omp_get_num_procs());
 #ifdef __linux__
   cpu_set_t allowed;  // taskset, Slurm and containers give some of the cores
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
@@ -90,11 +112,22 @@ struct Batch {
   }
 };
 
-/// This process is the child of one whose OpenMP had threads: it has to do without.
-std::atomic<bool> orphaned{false};
+/// How many threads the system gave at once to this one: OpenMP keeps others for each that calls.
+thread_local int had = 1;
+
+/// This process is the child of a fork, whose OpenMP waits for the threads of its parent: those of
+/// batches, of which it is known (`orphaned`), or those of another library's loops.
+std::atomic<bool> ran{false}, forked{false}, orphaned{false};
+
+/// From the beginning, as others may use OpenMP before this library does.
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
+  forked = true;
+  orphaned = orphaned || ran;
+  had = 1;
+});
 
 /// Threads that start and wait. Each takes a heap, of 64 MiB of the addresses that there are, as
-/// those of OpenMP do, and a little more stack than LLVM's gives its own, which then fit where
+/// those of OpenMP do, and a little more stack than OpenMP gives its own, which then fit where
 /// these were: the C library keeps both for later threads.
 class Rehearsal {
  public:
@@ -105,9 +138,10 @@ class Rehearsal {
     std::size_t stack = 0;
     pthread_attr_init(&like);
     pthread_attr_getstacksize(&like, &stack);
-    pthread_attr_setstacksize(&like, stack + kMoreStack);
+    stack = std::max(stack, static_cast<std::size_t>(std::min(stack_of_openmp, 0x1p62)));
+    const bool fits = pthread_attr_setstacksize(&like, stack + kMoreStack) == 0;
     pthread_t thread;
-    while (started() < threads && pthread_create(&thread, &like, wait, this) == 0) {
+    while (fits && started() < threads && pthread_create(&thread, &like, wait, this) == 0) {
       threads_.push_back(thread);
     }
     pthread_attr_destroy(&like);
@@ -132,14 +166,13 @@ class Rehearsal {
   std::atomic<bool> over_{false};
 };
 
-/// How many of `wanted` threads the system gives, tried where it never gave this thread so many:
-/// OpenMP keeps others for each thread that calls.
+/// How many of `wanted` threads the system gives, tried where it never gave this thread so many.
 int given(int wanted) {
-  [[maybe_unused]] static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { orphaned = true; });
-  thread_local int had = 1;
+  constexpr double kLeastStack = 0x1p16;
+  if (stack_of_openmp > 0 && stack_of_openmp < kLeastStack) return 1;
   if (wanted <= had) return wanted;
-  had = std::max(had, Rehearsal(wanted - 1).started() + 1);
+  const int own = forked ? 0 : 1;  // whether the caller is one of them
+  had = std::max(had, Rehearsal(wanted - own).started() + own);
   return had;
 }
 
@@ -164,6 +197,45 @@ void help(Batch& batch) {
   asker.over = nullptr;
   const std::lock_guard lock(batch.mutex);
   if (--batch.helpers == 0) batch.last_left.notify_one();
+}
+
+/// Works on the blocks with the threads that OpenMP keeps for this one.
+void run_here(Batch& batch, int team) {
+#pragma omp parallel num_threads(team)
+  {
+#pragma omp single
+    batch.helpers = omp_get_num_threads() - 1;
+    if (omp_get_thread_num() != 0) {
+      help(batch);
+    } else {
+      batch.work();
+      wait_for_helpers(batch);
+    }
+  }
+}
+
+/// Waits for a new thread, for which OpenMP makes others; false where the system gives none.
+bool run_beside(Batch& batch, int team) {
+  const auto run = [&batch, team] {
+#pragma omp parallel num_threads(team)
+    {
+#pragma omp single
+      {
+        const std::lock_guard lock(batch.mutex);
+        batch.helpers = omp_get_num_threads();
+      }
+      help(batch);
+    }
+  };
+  batch.helpers = 1;  // of which more are known soon
+  try {
+    std::thread beside(run);
+    wait_for_helpers(batch);
+    beside.join();
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
 }
 
 /// Set in whatever runs blocks on several threads: blocks within blocks run one after the other.
@@ -195,16 +267,11 @@ void run_blocks(std::ptrdiff_t blocks, int threads,
   Batch batch{.blocks = blocks, .body = body};
   if (asker.interrupt != nullptr) asker.interrupt->threw = false;  // by an earlier call
   inside = true;
-#pragma omp parallel num_threads(team)
-  {
-#pragma omp single
-    batch.helpers = omp_get_num_threads() - 1;
-    if (omp_get_thread_num() != 0) {
-      help(batch);
-    } else {
-      batch.work();
-      wait_for_helpers(batch);
-    }
+  if (!forked) {
+    ran = true;
+    run_here(batch, team);
+  } else if (!run_beside(batch, team)) {
+    batch.work();
   }
   inside = false;
   if (batch.interruption) std::rethrow_exception(batch.interruption);
@@ -215,7 +282,7 @@ void run_blocks(std::ptrdiff_t blocks, int threads,
 
 int available_threads() noexcept {
   static const int said = detail::threads_of_environment();
-  return said > 0 ? said : detail::cores();
+  return said > 0 ? std::min(said, detail::kThreadsPerCore * detail::cores()) : detail::cores();
 }
 
 }  // namespace glidepath

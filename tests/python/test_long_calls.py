@@ -19,7 +19,7 @@ import pytest
 import glidepath as gp
 from glidepath import _core
 
-LATE_S = 1.0  # from the signal to the exception; .1 on a machine that does nothing else
+LATE_S = 1.0  # of this process from the signal to the exception, however busy others are; mostly .1
 STEPS = np.arange(1.0, 257.0)
 
 
@@ -96,7 +96,7 @@ def test_ctrl_c_ends_a_long_call(name: str) -> None:
     sent: list[float] = []
 
     def interrupt() -> None:
-        sent.append(time.perf_counter())
+        sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(0.3, interrupt)
@@ -104,7 +104,7 @@ def test_ctrl_c_ends_a_long_call(name: str) -> None:
     try:
         with pytest.raises(KeyboardInterrupt):
             call()
-        late = time.perf_counter() - sent[0]
+        late = time.process_time() - sent[0]
     finally:
         timer.cancel()
         timer.join()
@@ -117,19 +117,20 @@ def test_the_handler_of_a_signal_may_call_the_library_and_the_call_goes_on() -> 
     trace, seen = traces(1)[0], []
 
     def handler(*_: object) -> None:
-        seen.append(gp.forecast(trace, [300.0], levels=[0.25]).median[0])
-        seen.append(float(gp.fit_batch(STEPS, rows[:200], family="pow3", threads=2).sigma[0]))
+        median = gp.forecast(trace, [300.0], levels=[0.25]).median[0]
+        sigma = gp.fit_batch(STEPS, rows[:200], family="pow3", threads=2).sigma[0]
+        seen.append((float(median), float(sigma)))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)  # not while it is still at work
 
     before = signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
-        found = gp.forecast_batch(STEPS, rows, [500.0], threads=2)
+        while len(seen) < 2:
+            found = gp.forecast_batch(STEPS, rows, [500.0], threads=2)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert len(seen) >= 2
-    assert len({*seen[::2]}) == 1
-    assert len({*seen[1::2]}) == 1
+    assert len({*seen}) == 1
     assert found.quantiles.tobytes() == alone.quantiles.tobytes()
 
 
@@ -229,14 +230,77 @@ def test_a_daemon_thread_that_is_in_a_call_lets_the_interpreter_end(call: str) -
     assert (done.returncode, done.stderr) == (0, "")
 
 
+LOOP_OF_ANOTHER = """
+import ctypes, os, signal, sys
+import numpy as np
+import glidepath as gp
+try:
+    openmp = ctypes.CDLL("libgomp.so.1")
+except OSError:
+    sys.exit()
+x = np.arange(1., 65)
+rows = np.random.default_rng(0).random((4000, 64))
+loop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None)
+openmp.GOMP_parallel(loop, None, 2, 0)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    two = gp.fit_batch(x, rows, family="pow3", threads=2)
+    one = gp.fit_batch(x, rows, family="pow3", threads=1)
+    os._exit(two.sigma.tobytes() != one.sigma.tobytes())
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("script", [FORK, POOL, NO_ROOM], ids=["fork", "pool", "no room"])
+@pytest.mark.parametrize(
+    "script",
+    [FORK, POOL, NO_ROOM, LOOP_OF_ANOTHER],
+    ids=["fork", "pool", "no room", "loop of another"],
+)
 def test_a_batch_outlives_a_fork_and_a_lack_of_threads(script: str, tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(script)
     command = [sys.executable, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
+
+
+SETTINGS = """
+import os
+import numpy as np
+cores = len(os.sched_getaffinity(0))
+import glidepath as gp
+x = np.arange(1., 65)
+rows = np.random.default_rng(0).random((4000, 64))
+many = gp.fit_batch(x, rows, family="pow3")
+assert many.sigma.tobytes() == gp.fit_batch(x, rows, family="pow3", threads=1).sigma.tobytes()
+print(gp._core.available_threads() / cores)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for the cores of a process")
+@pytest.mark.parametrize(
+    ("setting", "threads"),  # of each core
+    [
+        ("OMP_NUM_THREADS=0", 1),
+        ("OMP_NUM_THREADS=many", 1),
+        ("OMP_NUM_THREADS=100000", 4),
+        ("OMP_PROC_BIND=true", 1),
+        ("OMP_STACKSIZE=16", 1),
+        ("OMP_STACKSIZE=900 G", 1),
+    ],
+)
+def test_whatever_the_environment_says_of_threads_a_batch_is_computed(
+    setting: str, threads: int
+) -> None:
+    name, _, value = setting.partition("=")
+    left = {key: text for key, text in os.environ.items() if not key.startswith("OMP_")}
+    command = [sys.executable, "-c", SETTINGS]
+    done = subprocess.run(
+        command, env={**left, name: value}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"{threads:.1f}\n"), done.stderr
 
 
 def test_one_environment_is_refused_to_a_second_thread() -> None:
