@@ -237,6 +237,7 @@ void bind_workload(pybind11::module_& module) {
       .required("first_speed", &PairSpeeds::first_speed)
       .required("second_speed", &PairSpeeds::second_speed)
       .init();
+  const py::call_guard<LongCall> long_call;
   py::class_<Workload, std::shared_ptr<Workload>>(module, "WorkloadRecord")
       .def_readonly("name", &Workload::name)
       .def_readonly("tiers", &Workload::tiers)
@@ -250,8 +251,7 @@ void bind_workload(pybind11::module_& module) {
                              })
       .def_readonly("curves", &Workload::curves)
       .def("jobs", &job_columns)
-      .def("write_jobs", &write_jobs, py::arg("path"));
-  const py::call_guard<LongCall> long_call;
+      .def("write_jobs", &write_jobs, py::arg("path"), long_call);
   module.def("make_workload", &make_workload, py::arg("tiers"), py::arg("jobs"), py::arg("curves"),
              py::arg("pairs"), py::arg("name"));
   module.def("workload_from_trace", &workload_from_trace, py::arg("path"), py::arg("gpus"),

@@ -36,9 +36,9 @@ struct CloseGzip {
 };
 
 /// Opens, writes and closes; what failed of it, if anything.
-std::error_code put(const std::filesystem::path& file, std::string_view bytes) {
+std::error_code put(const std::filesystem::path& file, std::string_view bytes, const char* mode) {
   const auto failed = [] { return std::error_code(errno, std::generic_category()); };
-  std::FILE* out = std::fopen(file.c_str(), "wb");
+  std::FILE* out = std::fopen(file.c_str(), mode);
   if (out == nullptr) return failed();
   std::error_code error;
   if (std::fwrite(bytes.data(), 1, bytes.size(), out) != bytes.size()) error = failed();
@@ -127,21 +127,26 @@ std::string read_file(const std::filesystem::path& file) {
 }
 
 void write_file(const std::filesystem::path& file, std::string_view bytes) {
+  constexpr int kMaxDrafts = 1000;  // that other writers are at, or left when they were killed
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status before = fs::status(file, error);
   if (fs::exists(before) && !fs::is_regular_file(before)) {
-    error = put(file, bytes);
+    error = put(file, bytes, "wb");
   } else {
     const fs::path whole = fs::exists(before) ? fs::canonical(file, error) : file;  // not the link
     const std::string name = whole.filename().string().substr(0, 200);
-    const fs::path draft = whole.parent_path() /
-                           sentence(".", name, ".", static_cast<std::int64_t>(getpid()), ".part");
-    error = put(draft, bytes);
+    fs::path draft;
+    int number = 0;
+    do {  // another thread, or a process of another machine, may write the same file
+      draft = whole.parent_path() /
+              sentence(".", name, ".", static_cast<std::int64_t>(getpid()), "-", number, ".part");
+      error = put(draft, bytes, "wbx");
+    } while (error == std::errc::file_exists && ++number < kMaxDrafts);
     if (!error && fs::exists(before)) fs::permissions(draft, before.permissions(), error);
     if (!error) fs::rename(draft, whole, error);
     std::error_code absent;
-    if (error) fs::remove(draft, absent);
+    if (error && error != std::errc::file_exists) fs::remove(draft, absent);
   }
   if (error) refuse_file(shown_path(file), ": cannot be written: ", system_message(error.value()));
 }
