@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
@@ -163,7 +162,8 @@ def compare(
     seeds : int or iterable of int
         How many (0, 1, ...), or which.
     threads : int
-        0 = one for each core. Changes no number.
+        0 = one for each core that the process may use, or as many as ``OMP_NUM_THREADS`` says.
+        Changes no number.
     progress : callable, optional
         Called with (runs done, runs) after each.
     **options
@@ -241,7 +241,7 @@ def run_all(
             result = _run(workload, policy, how, memo=memo)
         return simulation_keys(result, seed=seed)
 
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(threads or _core.available_threads()) as pool:
         try:
             for done, future in enumerate([pool.submit(one, run) for run in runs]):
                 # A signal that another thread receives wakes nobody who waits without end.

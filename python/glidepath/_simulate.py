@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -358,13 +359,30 @@ def _run(
         return run(stream)
     if isinstance(stream, str) and "\0" in stream:
         raise InputError(f"simulate: stream is {stream!r}, expected a path")
+    path = os.fspath(stream)
+    with _naming(path):
+        file = Path(path).open("w", newline="")  # noqa: SIM115
+    writer = csv.writer(file)
+
+    def write(row: Sequence[object]) -> None:
+        with _naming(path):
+            writer.writerow(row)
+
     try:
-        with Path(stream).open("w", newline="") as file:
-            write = csv.writer(file).writerow
-            write(_SPAN)
-            return run(lambda span: write([getattr(span, name) for name in _SPAN]))
+        write(_SPAN)
+        return run(lambda span: write([getattr(span, name) for name in _SPAN]))
+    finally:
+        with _naming(path):
+            file.close()
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Name the file where it is the trouble; an OSError of a policy is its own."""
+    try:
+        yield
     except OSError as error:
-        raise IoError(f"{os.fspath(stream)}: {error.strerror}") from None
+        raise IoError(f"{path}: {error.strerror}") from None
 
 
 def _simulation(record: _core.SimulationRecord, **named: Any) -> Simulation:

@@ -26,6 +26,7 @@ from samples import samples
 from slurm_world import EASY, HOPELESS, World, job
 
 import glidepath as gp
+from glidepath import _compare, _core
 from glidepath._report import page
 from glidepath.engines.slurm import DecisionLog, Event, LogError
 from glidepath.engines.slurm._traces import TraceStore
@@ -339,3 +340,34 @@ def test_threads_that_write_one_page_leave_it_whole(tmp_path: Path) -> None:
             write.result()
     assert kept.read_text() == text
     assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_a_policy_keeps_its_own_error_beside_a_file_of_spans(tmp_path: Path) -> None:
+    jobs = {"job": np.arange(99), "submit_s": np.arange(99), "duration_s": np.ones(99)}
+    work, spans = gp.Workload([gp.Tier("a", 1)], jobs), tmp_path / "spans.csv"
+
+    def lost(_: object) -> gp.Plan:
+        raise ConnectionResetError(errno.ECONNRESET, "the server of the policy went away")
+
+    with pytest.raises(ConnectionResetError, match="the server of the policy"):
+        gp.simulate(work, lost, stream=spans)
+    with files_of_at_most(100), pytest.raises(gp.IoError, match=r"spans\.csv: File too large"):
+        gp.simulate(work, "fifo", stream=spans)
+    with pytest.raises(gp.IoError, match=r"spans\.csv: No such file"):
+        gp.simulate(work, "fifo", stream=tmp_path / "none" / "spans.csv")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="asks for the cores of a process")
+def test_compare_takes_the_cores_that_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = {"job": np.arange(9), "submit_s": np.arange(9), "duration_s": np.ones(9)}
+    work, most = gp.Workload([gp.Tier("a", 1)], jobs), []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, threads: int) -> None:
+            most.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr(_compare, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4096)  # of a node, of which we have a share
+    gp.compare(work, ["fifo", "srtf"])
+    assert most == [_core.available_threads()]
