@@ -112,7 +112,7 @@ def test_a_report_replaces_regular_files_alone(
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
     assert main(["report", log, "-o", str(pipe)]) == 0
-    reader.join(20)
+    reader.join(120)
     assert read == [page.read_text()]
     assert pipe.is_fifo()
     assert not list(tmp_path.glob("*.part"))

@@ -53,12 +53,12 @@ def train_one_step():
             [sys.executable, "-c", script], cwd=tmp_path, env=environment
         ) as process:
             lines = len(log.read_text().splitlines()) if log.exists() else 0
-            end = time.monotonic() + 30
+            end = time.monotonic() + 120
             while not log.exists() or len(log.read_text().splitlines()) < lines + 5:
                 assert time.monotonic() < end
                 time.sleep(0.02)
             process.send_signal(signal.SIGUSR1)
-            assert process.wait(30) == 128 + signal.SIGTERM
+            assert process.wait(120) == 128 + signal.SIGTERM
         assert (tmp_path / "requeued").read_text() == "requeue 30_2\n" * (attempt + 1)
     trace = TraceStore().read(log).trace
     assert trace is not None
