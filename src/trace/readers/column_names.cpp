@@ -19,7 +19,8 @@ constexpr std::string_view kTrainingFlags[] = {"is_train", "is_training"};  // b
 
 // Columns that hold the name of a number, the number itself, and the run that a row is of.
 constexpr std::string_view kNameColumns[] = {"metric", "metric_name", "tag", "key", "variable"};
-constexpr std::string_view kValueColumns[] = {"value", "metric_value"};
+constexpr std::string_view kValueColumns[] = {"value", "metric_value", "scalar_value",
+                                              "simple_value"};
 constexpr std::string_view kRunColumns[] = {"run",   "run_id",     "run_name", "run_uuid",
                                             "model", "experiment", "seed",     "fold",
                                             "trial", "trial_id"};

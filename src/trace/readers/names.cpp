@@ -47,6 +47,9 @@ constexpr std::string_view kValue[] = {"value"};
 constexpr std::string_view kOfBatch = "mini_batch_";  // what MATLAB calls its metrics in training
 // A metric of which no more is said than that it is of training.
 constexpr std::string_view kTrainedNames[] = {"train", "training", "learn"};
+constexpr std::string_view kTrainedInShort[] = {"tr", "trn"};
+// What a GAN says of its losses below the same key: "Loss/scores/fake" beside "Loss/G/loss".
+constexpr std::string_view kOfLosses[] = {"scores", "signs"};
 constexpr int kRankOfTrained = 1000, kRankOfHeldOut = 1001;
 constexpr std::string_view kRates[] = {"lr#", "learning_rate"};
 // What a log counts or measures beside its metrics: never read unless it is named.
@@ -151,7 +154,8 @@ bool is_return(std::string_view key) {
   if (after_letters(key, kNoReturns) != key.npos) return false;
   const std::size_t after = after_letters(key, kEpisodes);
   if (after == key.npos) return false;
-  return contains(key.substr(after), "rew") || contains(key.substr(after), "ret");
+  return contains(key.substr(after), "rew") || contains(key.substr(after), "ret") ||
+         contains(key.substr(after), "score");
 }
 
 /// Whether a return is a part of one, such as episode_reward_of_speed: other words stand behind it.
@@ -210,7 +214,7 @@ std::optional<int> rank_of(std::string_view key) {
     if (is(key == name)) return rank;
   }
   const bool loss = contains(key, "loss");
-  const bool train = contains(key, "train");
+  const bool train = contains(key, "train") || has_word(key, kTrainedInShort);
   if (is(key.ends_with("_total_loss") && !has_word(key, kHeldOutNames))) return rank;
   if (is(loss && train && contains(key, "total"))) return rank;
   if (is(loss && train)) return rank;
@@ -220,7 +224,8 @@ std::optional<int> rank_of(std::string_view key) {
   const bool held_out = has_word(key, kHeldOutNames);
   const bool high = has_word(key, kScoreWords);
   if (is(key == "tel") || is(loss && is_held_out_loss(key))) return rank;
-  if (is(loss && key.starts_with("total")) || is(loss)) return rank;
+  if (is(loss && key.starts_with("total"))) return rank;
+  if (is(loss && !has_word(key, kOfLosses)) || is(loss)) return rank;
   if (is(is_error(key)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
   if (is(high && (held_out || has_word(key, kMetrics)))) return rank;
   if (is(high)) return rank;

@@ -33,7 +33,8 @@ inline constexpr std::array<std::string_view, 4> kStamps{"timestamp", "_timestam
                                                          "time_ms"};
 /// Columns that may be of something else: seconds since the beginning where they go on as those do,
 /// and dates and times of day.
-inline constexpr std::array<std::string_view, 4> kTimes{"time", "elapsed", "walltime", "runtime"};
+inline constexpr std::array<std::string_view, 5> kTimes{"time", "elapsed", "walltime", "runtime",
+                                                        "wall"};
 inline constexpr std::array<std::string_view, 4> kDates{"datetime", "date", "created_at", "ts"};
 /// Names of the data that are not trained on.
 inline constexpr std::array<std::string_view, 9> kHeldOutNames{

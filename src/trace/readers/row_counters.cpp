@@ -20,7 +20,8 @@ constexpr double kBetterFactor = 1.1;
 // Share of the rows from which on a counter in another part must change, and within an epoch an
 // epoch must stand still.
 constexpr double kAgreeingShare = 0.8;
-constexpr std::size_t kMaxRestarts = 2;  // one that goes back more often gives way to others
+constexpr std::size_t kMaxRisesABack = 10;  // of a counter that only seems to count
+constexpr std::size_t kMaxRestarts = 2;     // one that goes back more often gives way to others
 // Share of the rows that may repeat an epoch, where it is whole and where it is a fraction.
 constexpr double kSameEpochShare = 0.7;
 constexpr double kSameFractionShare = 0.3;
@@ -70,6 +71,12 @@ void count_ends(std::vector<double>& value) {
 }
 
 }  // namespace
+
+/// Of batches the longest counts: that of an epoch of training, not of an evaluation.
+void LogRows::plan(const std::string& counter, double length) {
+  double& planned = planned_[counter];
+  planned = is_within(counter) ? std::max(planned, length) : length;
+}
 
 /// The counters in parts of rows, each by the name that it has there: "step" of "train/step".
 std::vector<LogRows::Column> LogRows::counters_in_parts() const {
@@ -149,6 +156,26 @@ std::vector<const LogRows::Column*> LogRows::counters_for(const Column& metric,
   return found;
 }
 
+/// Whether a column of steps says of each row how long something took, as the steps of an episode:
+/// it goes back again and again where another counter goes on from row to row.
+bool LogRows::is_length(const Column& counter, const std::vector<double>& values,
+                        const RowNumbers& rows, const std::vector<const Column*>& counting) {
+  const std::size_t backs = course_of(values).backs;
+  if (is_within(counter.key) || is_epoch(counter.key) || backs <= kMaxRestarts ||
+      kMaxRisesABack * backs < values.size()) {
+    return false;
+  }
+  return std::any_of(counting.begin(), counting.end(), [&](const Column* other) {
+    std::vector<double> others;
+    if (is_within(other->key) ||
+        match(other->rows, other->values, rows, others).size() < rows.size()) {
+      return false;
+    }
+    const Course course = course_of(others);
+    return course.backs == 0 && course.rises + 1 == others.size();
+  });
+}
+
 LogRows::Steps LogRows::steps_of(const RowNumbers& rows,
                                  const std::vector<const Column*>& counting) const {
   const auto size = static_cast<double>(rows.size());
@@ -161,6 +188,7 @@ LogRows::Steps LogRows::steps_of(const RowNumbers& rows,
     const bool counts =
         std::any_of(values.begin(), values.end(), [&](double x) { return x != values[0]; }) ||
         (rows.size() < 3 && counter->key != "total_steps");
+    if (is_length(*counter, values, rows, counting)) continue;
     const double enough =
         best != nullptr ? kBetterFactor * static_cast<double>(kept.size()) : size / 2;
     if (counts && static_cast<double>(these.size()) > enough) {

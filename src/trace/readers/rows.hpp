@@ -62,7 +62,7 @@ class LogRows {
   std::size_t keep_first_rank();
 
   /// How far a counter will count.
-  void plan(const std::string& counter, double length) { planned_[counter] = length; }
+  void plan(const std::string& counter, double length);
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::vector<std::string> names() const;
@@ -120,6 +120,9 @@ class LogRows {
   [[nodiscard]] static std::vector<const Column*> counters_for(
       const Column& metric, const std::vector<const Column*>& own,
       const std::vector<Column>& in_parts);
+  [[nodiscard]] static bool is_length(const Column& counter, const std::vector<double>& values,
+                                      const RowNumbers& rows,
+                                      const std::vector<const Column*>& counting);
   [[nodiscard]] Steps steps_of(const RowNumbers& rows,
                                const std::vector<const Column*>& counting) const;
   [[nodiscard]] std::optional<Series> counted_by(const Column& counter, const RowNumbers& rows,

@@ -150,6 +150,7 @@ Header split_header(std::string_view line) {
   for (std::size_t i = 0; i < header.names.size(); ++i) {
     std::string& name = header.names[i];
     name = stripped(name);
+    if (i == 0 && name.size() > 1 && name[0] == '%') name.erase(0, 1);  // "%Iter" of Kaldi
     const bool of_pandas = name.starts_with("Unnamed: ");
     if (i == 0 && (name.empty() || of_pandas)) name = "index";
     if (name.empty() || of_pandas) name = "column " + std::to_string(i + 1);
