@@ -118,7 +118,9 @@ class LineSource {
 
   /// The data that a heading such as "Validation" or "train:" names, "" of training.
   static std::optional<std::string> data_of_heading(std::string_view text) {
-    const std::string_view word = without(text, " \t-=#*:");
+    std::string_view word = without(text, " \t-=#*:");
+    const std::size_t verb = word.rfind("evaluate:");  // behind what a logger says: "evaluate:dev"
+    if (verb != word.npos) word = stripped(word.substr(verb + 9));
     if (first_characters(word, kLongestHeading).size() < word.size()) return {};
     if (is_held_out(word)) return lower(word);
     const std::string spelled = lower(word);
@@ -266,32 +268,32 @@ bool is_no_log(const std::filesystem::path& file, std::string_view head) {
 /// path alone: in a folder it stands beside the log that its table was made of.
 bool is_page(const std::filesystem::path& file) { return file.extension() == kPage; }
 
-/// Takes no number in brackets for a rank but where all processes from the first to the last print
-/// in turn: it goes back time and again, which that of an epoch does not.
-void leave_out_epochs(std::vector<Line>& lines) {
+/// Takes no such number for a rank but where processes print in turn: it goes back time and again,
+/// which that of an epoch, a time or a machine that took over does not. One in brackets must be
+/// that of all processes from the first to the last.
+void leave_out_epochs(std::vector<Line>& lines, RankForm form) {
   std::set<int> numbers;
   std::size_t count = 0, backs = 0;
   const Line* before = nullptr;
   for (const Line& line : lines) {
-    if (!line.bare_rank) continue;
+    if (!line.rank || line.rank_form != form) continue;
     ++count;
     numbers.insert(*line.rank);
     backs += before != nullptr && *line.rank < *before->rank;
     before = &line;
   }
   const auto last = static_cast<int>(numbers.size()) - 1;
-  if (count > 0 && *numbers.begin() == 0 && *numbers.rbegin() == last &&
-      kTurns * backs * numbers.size() >= count) {
-    return;
-  }
+  const bool all = count > 0 && *numbers.begin() == 0 && *numbers.rbegin() == last;
+  const bool in_turn = kTurns * backs * numbers.size() >= count;
+  if (in_turn && (all || form != RankForm::bare)) return;
   for (Line& line : lines) {
-    if (line.bare_rank) line.rank.reset();
+    if (line.rank_form == form) line.rank.reset();
   }
 }
 
 /// Keeps the lines of the first of several ranks.
 void keep_first_rank(std::vector<Line>& lines) {
-  leave_out_epochs(lines);
+  for (const RankForm form : {RankForm::bare, RankForm::passing}) leave_out_epochs(lines, form);
   std::set<int> ranks;
   for (const Line& line : lines) {
     if (line.rank) ranks.insert(*line.rank);

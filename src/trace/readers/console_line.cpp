@@ -2,6 +2,7 @@
 #include "trace/readers/console_line.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 
@@ -83,6 +84,17 @@ std::string_view without_logger(std::string_view name) {
   return name.substr(static_cast<std::size_t>(words[first].data() - name.data()));
 }
 
+/// A name without what is left of the unit of the number before it: "2s/epoch", "9.5 samples/s LR".
+std::string_view without_unit(std::string_view name) {
+  const std::size_t end = name.find(' ');
+  const std::string_view first = name.substr(0, end);
+  const bool speed = first.ends_with("/s") || first.ends_with("/sec") || first.ends_with("/second");
+  if (first.starts_with('/') || (speed && end != name.npos)) {
+    return end == name.npos ? std::string_view() : stripped(name.substr(end));
+  }
+  return name;
+}
+
 /// Finds the loss in "Loss at step", also in "Training loss (for one batch) at step".
 void find_subject(std::string_view name, const std::vector<std::string_view>& words, Named& named) {
   auto [subject, counting] = metric_at(name);
@@ -116,7 +128,7 @@ Named named_by(std::string_view gap) {
     const std::string_view before = name.substr(0, name.size() - (said ? verb.size() : 0));
     if (said && before.ends_with(' ')) name = stripped(before);
   }
-  if (name.starts_with('/')) name = {};  // of a unit, such as "2s/epoch"
+  name = without_unit(name);
   if (among(kSpreads, name)) name = {};
   const auto is_long = [&] { return first_characters(name, kLongestName).size() < name.size(); };
   if (is_long() || std::count(name.begin(), name.end(), ' ') >= kMostWords) {
@@ -188,7 +200,10 @@ class LineParser {
       from_ = number->end;
       add(*number);
     }
-    line_.rank = rank_of_line(plain);
+    if (const std::optional<Rank> rank = rank_of_line(plain)) {
+      line_.rank = rank->number;
+      line_.rank_form = rank->sure ? RankForm::sure : RankForm::passing;
+    }
     if (rank_of_fraction(plain)) {  // "(0/4) Epoch 1": of four ranks, no iteration
       line_.counters.erase_if([](const std::string& name) { return name == "it"; });
       line_.totals.erase_if([](const std::string& name) { return name == "it"; });
@@ -198,7 +213,7 @@ class LineParser {
       count_by_place();
     } else if (!line_.rank) {
       line_.rank = rank_in_brackets(plain);
-      line_.bare_rank = line_.rank.has_value();
+      line_.rank_form = RankForm::bare;
     }
     line_.held_out = !data_.empty();
     return std::move(line_);
@@ -298,7 +313,8 @@ class LineParser {
     if (number.whole) loose_ = number.value;
     if (first_ && without(gap, " [").empty() && number.whole) {
       leading_ = number.value;
-    } else if (leading_ && !second_ && number.whole && stripped(gap) == ",") {
+    } else if (leading_ && !second_ && number.whole && without(gap, " ,").empty()) {
+      // "[1, 2000] loss: 2.1", "0 10 loss - 2.1": an epoch and a batch
       second_ = number.value;
     } else if (std::string_view(text_).substr(end_).starts_with(" avg loss") ||
                std::string_view(text_).substr(end_).starts_with(" avg, ")) {  // darknet
@@ -342,11 +358,10 @@ class LineParser {
     std::optional<std::string> counter = named.counter;
     if (named.name == "s" && first_) {  // llm.c
       counter = "step";
-    } else if (!counter && number.whole && of_follows()) {
+    } else if (!counter && ((number.whole && of_follows()) || is_tqdm_fraction(number))) {
       if (!names_.is_metric(named.name)) counter = "it";
       if (is_held_out(named.name)) data_ = lower(named.name);
     }
-    const double thousands = lower(number.unit) == "k" ? 1e3 : number.unit == "M" ? 1e6 : 0;
     if (!counter) {
       if (is_place_in_source(named.name, number)) return;
       if (is_data(normal(named.name)) && unit_of_time(number)) return;  // "train: 12.5s"
@@ -356,9 +371,9 @@ class LineParser {
         last_counter_.emplace(last_cell_, *named.last_counter);
       }
       if (number.whole && names_.is_metric(named.name)) whole_metric_ = last_cell_;
-    } else if (number.whole || thousands > 0 || is_epoch(*counter)) {
-      const double value = number.value * (thousands > 0 ? thousands : 1);
-      line_.counters.put_first(*counter, value);
+    } else if (number.whole || thousands_of(number) > 0 || is_epoch(*counter) ||
+               is_tqdm_fraction(number)) {
+      line_.counters.put_first(*counter, in_thousands(number));
       last_ = *counter;
       subject_ = named.subject;
     }
@@ -388,12 +403,13 @@ class LineParser {
 
   /// Whether a number is how far a counter counts, or counts batches beside an epoch.
   bool part_of_counter(const Number& number, std::string_view joint) {
-    if (joint == "/" && (!last_.empty() || loose_)) {
+    const bool of = joint == "/" || joint == "]/[" || (joint == "of" && !last_.empty());
+    if (of && (!last_.empty() || loose_)) {
       if (last_.empty()) {
         last_ = "it";
         line_.counters.put_first(last_, loose_.value_or(0));
       }
-      line_.totals.put(last_, number.value);
+      line_.totals.put(last_, in_thousands(number));
       loose_.reset();
       return true;
     }
@@ -412,6 +428,22 @@ class LineParser {
     last_ = "batch";
     line_.counters.put_first(last_, number.value);
     return true;
+  }
+
+  /// What the unit of a number multiplies: "10k", "1.5M", "1.00kit" of tqdm; 0 of others.
+  static double thousands_of(const Number& number) {
+    if (lower(number.unit) == "k" || number.unit == "kit") return 1e3;
+    return number.unit == "M" || number.unit == "Mit" ? 1e6 : 0;
+  }
+
+  static double in_thousands(const Number& number) {
+    const double by = thousands_of(number);
+    return by > 0 ? std::round(number.value * by) : number.value;
+  }
+
+  /// Whether a number is the first of "100it/10.0kit", as tqdm prints it into a log.
+  [[nodiscard]] bool is_tqdm_fraction(const Number& number) const {
+    return number.unit.ends_with("it") && at(number.end) == '/' && is_digit(at(number.end + 1));
   }
 
   [[nodiscard]] bool of_follows() const {
@@ -445,6 +477,7 @@ class LineParser {
     std::string_view key = name;
     if (key.ends_with(" value")) key.remove_suffix(6);
     std::string cell = named_bare(lower(name), key);
+    if (cell == "total" && contains(text_, "Losses: ")) cell = "total loss";
     if (is_error(cell) || contains(lower(cell), "improve")) return;
     const std::optional<std::string> found = held_out_in(cell);
     const bool there = line_.cells.find(cell) != nullptr;

@@ -59,12 +59,17 @@ class Numbers {
   std::vector<std::pair<std::string, double>> values_{};
 };
 
+/// How a line says which process printed it: as its rank, as something that another one may take
+/// over in the course of a run, such as a machine, or as a bare number in brackets, which may be
+/// that of an epoch.
+enum class RankForm { sure, passing, bare };
+
 /// The numbers of a line: what counts, how far, and the rest.
 struct Line {
   Numbers counters{}, totals{}, cells{};
   std::string own{};  ///< the counters that it names itself
   std::optional<int> rank{};
-  bool bare_rank = false;  ///< the rank is but a number in brackets, which may be that of an epoch
+  RankForm rank_form = RankForm::sure;
   std::string text{};
   bool by_column = false;
   bool held_out = false;  ///< it speaks of data that are not trained on

@@ -27,8 +27,8 @@ std::size_t exponent_at(std::string_view text, std::size_t at) {
 /// Where a number may end whose digits end at `at`: with its exponent and unit, before what goes on
 /// with neither a letter nor a digit.
 std::optional<Number> ended(std::string_view text, std::size_t start, std::size_t mantissa) {
-  constexpr std::string_view kUnits[] = {"ms", "us", "s", "m", "h", "it",
-                                         "k",  "g",  "b", "%", "x", ""};
+  constexpr std::string_view kUnits[] = {"ms",  "us", "s", "m", "h", "it", "kit",
+                                         "mit", "k",  "g", "b", "%", "x",  ""};
   std::size_t at = mantissa;
   const char mark = lower_letter(at_or_nul(text, at));
   // "4.2D+00" of Fortran and "4.2f0" of Julia

@@ -2,6 +2,7 @@
 #include "trace/readers/console_ranks.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "trace/readers/console_text.hpp"
 #include "trace/readers/text.hpp"
@@ -11,6 +12,10 @@ namespace {
 
 constexpr int kMasterRank = -1;  // beside workers, which count from 0
 constexpr int kAddresses = 256;  // in the last part of an address
+// Words that begin a line before the number of who printed it, and whether it is surely a rank.
+constexpr std::pair<std::string_view, bool> kFirstWords[] = {
+    {"rank", true},     {"default", true},  {"worker", false},   {"gpu", false}, {"proc", false},
+    {"process", false}, {"worker-", false}, {"trainer/", false}, {"xla", false}, {"mpirank", true}};
 
 /// The whole number at `at`, that of a process.
 std::optional<int> rank_at(std::string_view line, std::size_t at) {
@@ -72,7 +77,7 @@ std::optional<int> rank_in_brackets(std::string_view line) {
                                                            : std::nullopt;
 }
 
-std::optional<int> rank_of_line(std::string_view line) {
+std::optional<Rank> rank_of_line(std::string_view line) {
   const auto after = [&](std::size_t at, std::string_view word) -> std::optional<int> {
     if (!has_at(line, at, word)) return {};
     const char mark = at_or_nul(line, at + word.size());
@@ -81,30 +86,31 @@ std::optional<int> rank_of_line(std::string_view line) {
     return rank_at(line, from + (marked && at_or_nul(line, from) == ' ' ? 1 : 0));
   };
   std::size_t start = leading_blanks(line, 9);
-  if (const std::optional<int> node = rank_of_node(line, start)) return node;
+  if (const std::optional<int> node = rank_of_node(line, start)) return Rank{*node};
   if (at_or_nul(line, start) == '[') ++start;
   if (has_at(line, start, "1,")) {  // "[1,0]<stdout>" of Open MPI
-    if (const std::optional<int> rank = rank_at(line, start + 2)) return rank;
+    if (const std::optional<int> rank = rank_at(line, start + 2)) return Rank{*rank, true};
     start += 2;
   }
-  for (const std::string_view word : {"rank", "default", "worker", "gpu", "proc", "process",
-                                      "worker-", "trainer/", "xla", "mpirank"}) {
-    if (const std::optional<int> rank = after(start, word)) return rank;
+  for (const auto& [word, sure] : kFirstWords) {
+    if (const std::optional<int> rank = after(start, word)) return Rank{*rank, sure};
   }
   std::size_t end = start + digits_at(line, start);
   if (at_or_nul(line, end) == ']') ++end;
   if (line.substr(std::min(end, line.size())).starts_with("<stdout>")) end += 8;
-  if (at_or_nul(line, end) == ':') {
-    if (const std::optional<int> rank = rank_at(line, start)) return rank;
+  // "0: step 1" of srun; "10:30:00 step 1" begins with a time.
+  if (at_or_nul(line, end) == ':' && !is_digit(at_or_nul(line, end + 1))) {
+    if (const std::optional<int> rank = rank_at(line, start)) return Rank{*rank};
   }
-  if (const std::optional<int> rank = rank_of_fraction(line)) return rank;
+  if (const std::optional<int> rank = rank_of_fraction(line)) return Rank{*rank, true};
   // Within the line: "rank=1", "[RANK:0]", "cuda:1", "(RayTrainWorker pid=12, ip=…)".
   for (std::size_t at = 0; at < line.size(); ++at) {
     const bool begins = std::string_view("rlgcp").find(lower_letter(line[at])) != line.npos;
     if (!begins || word_before(line, at)) continue;
     for (const std::string_view word : {"rank", "local_rank", "global_rank", "cuda", "pid"}) {
       if (word == "pid" && !line.starts_with('(')) continue;
-      if (const std::optional<int> rank = after(at, word)) return rank;
+      const std::optional<int> rank = after(at, word);
+      if (rank) return Rank{*rank, word.ends_with("rank")};
     }
   }
   return {};

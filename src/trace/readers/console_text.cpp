@@ -14,6 +14,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr std::size_t kLongestBar = 300;
+constexpr std::size_t kLongestColour = 32;  // bytes of "[38;2;255;100;0m"
 
 // Each of these is the length of what it finds at `at`, 0 where that is something else.
 
@@ -140,7 +141,15 @@ std::string without_noise(std::string_view text) {
   return out;
 }
 
-/// "13epoch" as "epoch 13".
+/// Length of "th " at `at`, as in "13th epoch"; 0 of anything else.
+std::size_t ordinal_at(std::string_view text, std::size_t at) {
+  for (const std::string_view end : {"st ", "nd ", "rd ", "th "}) {
+    if (has_at(text, at, end)) return end.size();
+  }
+  return 0;
+}
+
+/// "13epoch" and "13th epoch" as "epoch 13".
 std::string without_glue(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -148,14 +157,16 @@ std::string without_glue(std::string_view text) {
     const std::size_t digits = is_digit(text[at]) ? digits_at(text, at) : 0;
     const bool alone =
         digits > 0 && digits <= 9 && (at == 0 || text[at - 1] != '.') && !word_before(text, at);
+    const std::size_t from = at + digits + ordinal_at(text, at + digits);
     std::size_t length = 0;
-    for (const std::string_view word : {"epoch", "batch", "iter", "step"}) {
-      if (!alone || !has_at(text, at + digits, word)) continue;
-      const std::size_t end = at + digits + word.size();
+    for (const std::string_view word :
+         {"epoch", "batch", "iter", "iteration", "step", "round", "episode"}) {
+      if (!alone || !has_at(text, from, word)) continue;
+      const std::size_t end = from + word.size();
       const std::size_t plural = has_at(text, end, "s") ? 1 : 0;
       if (word_at(text, end + plural)) continue;
       length = end + plural - at;
-      out += text.substr(at + digits, word.size());
+      out += text.substr(from, word.size());
       out += ' ';
       out += text.substr(at, digits);
     }
@@ -181,7 +192,7 @@ std::string without_stuck(std::string_view text) {
         if (!has_at(text, at, word)) continue;
         const std::size_t end = at + word.size();
         const char mark = at_or_nul(text, end);
-        const std::size_t marks = mark == '_' || mark == '#' || mark == '-' ? 1 : 0;
+        const std::size_t marks = mark != '\0' && contains("_#-.", {&mark, 1}) ? 1 : 0;
         if (!is_digit(at_or_nul(text, end + marks))) continue;
         out += text.substr(at, word.size());
         out += ' ';
@@ -209,6 +220,25 @@ std::string_view plain_sign(std::string_view text) {
     if (text.starts_with(sign)) return plain;
   }
   return {};
+}
+
+/// Length of a colour or another sequence of a terminal that begins some text, also where a tool
+/// wrote its escape in letters, as SageMaker's "#033[34m", or dropped it; 0 of anything else.
+std::size_t colour_at(std::string_view text, bool bare) {
+  constexpr std::string_view kEscapes[] = {"\x1b",    "#033", "\\033", "\\x1b",
+                                           "\\u001b", "\\e",  "^["};
+  std::size_t start = bare && text[0] == '[' ? 0 : text.npos;
+  for (const std::string_view escape : kEscapes) {
+    if (text.starts_with(escape) && at_or_nul(text, escape.size()) == '[') start = escape.size();
+  }
+  if (start == text.npos) return 0;
+  std::size_t end = start + 1;
+  while (end < start + kLongestColour &&
+         (is_digit(at_or_nul(text, end)) || at_or_nul(text, end) == ';')) {
+    ++end;
+  }
+  const char last = at_or_nul(text, end);
+  return is_letter(last) && (start > 0 || (last == 'm' && end > 1)) ? end + 1 : 0;
 }
 
 }  // namespace
@@ -301,6 +331,8 @@ bool begins_with_counter(std::string_view line) {
 }
 
 std::string undressed(std::string_view line) {
+  const std::size_t last = line.find("[0m");  // with which colours end
+  const bool bare = last != line.npos && (last == 0 || line[last - 1] != '\x1b');
   std::string out;
   out.reserve(line.size());
   for (std::size_t at = 0; at < line.size();) {
@@ -313,10 +345,8 @@ std::string undressed(std::string_view line) {
       length = groups;
       std::copy_if(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(groups),
                    std::back_inserter(out), is_digit);
-    } else if (rest.starts_with("\x1b[")) {
-      std::size_t end = 2;
-      while (end < 11 && (is_digit(at_or_nul(rest, end)) || at_or_nul(rest, end) == ';')) ++end;
-      if (is_letter(at_or_nul(rest, end))) length = end + 1;
+    } else if (const std::size_t colour = colour_at(rest, bare)) {
+      length = colour;
     } else if (rest.starts_with("tensor(")) {
       length = 7;
     } else if (rest.starts_with("tf.Tensor(")) {
