@@ -72,7 +72,7 @@ void count_ends(std::vector<double>& value) {
 
 }  // namespace
 
-/// Of batches the longest counts: that of an epoch of training, not of an evaluation.
+/// Counts batches by the longest: those of an epoch of training, not of an evaluation.
 void LogRows::plan(const std::string& counter, double length) {
   double& planned = planned_[counter];
   planned = is_within(counter) ? std::max(planned, length) : length;
