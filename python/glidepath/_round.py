@@ -91,7 +91,8 @@ def solve_round(
     power_cap_w : float
         Needs `watts`.
     user : array_like of int64, shape (options,), optional
-        Index into the quota that the option's GPUs count against, whatever their tier.
+        Index into the quota that the option's GPUs count against, whatever their tier; the same for
+        all options of a job.
     user_quota : array_like of int64, shape (users,), optional
         GPUs of all tiers together; needs `user`, its column of indices.
     group : array_like of int64, shape (options,), optional
