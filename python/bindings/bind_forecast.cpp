@@ -161,8 +161,11 @@ ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, co
   const ForecastOptions options = options_of({}, {}, levels, direction, constants);
   const Execution execution = execution_of(threads);
   const auto losses = rows(loss);
+  // Copies: another thread may change a step after all were found to increase.
+  const std::vector<double> steps(step.data(), step.data() + step.size());
+  const std::vector<double> ahead(at.data(), at.data() + at.size());
   const LongCall call;
-  return forecast_batch(view(step), losses, view(at), options, execution);
+  return forecast_batch(steps, losses, ahead, options, execution);
 }
 
 std::vector<Reach> reach_traces(const AnyTraces& traces, const DoubleArray& targets,

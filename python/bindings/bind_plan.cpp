@@ -346,39 +346,41 @@ void bind_round(py::module_& module) {
          const Column& watts, double power_cap_w, const Column& user, const Column& user_quota,
          const Column& group, const Column& group_quota, const Column& node_gpus,
          const Column& taken_tier, const Column& taken_gpus) {
-        const auto whole = [](const Column& column, const char* name) {
-          return column ? borrow_int64(*column, name) : Int64Array(0);
+        // Copies: another thread may change an index after it was found to be within its bounds.
+        const auto copy = [](const auto& array) {
+          return std::vector(array.data(), array.data() + array.size());
         };
-        const auto real = [](const Column& column, const char* name) {
-          return column ? borrow(*column, name) : DoubleArray(0);
+        const auto whole = [&](const Column& column, const char* name) {
+          return copy(column ? borrow_int64(*column, name) : Int64Array(0));
         };
-        const Int64Array jobs = borrow_int64(job, "job"), tiers = borrow_int64(tier, "tier"),
-                         gangs = borrow_int64(gpus, "gpus"),
-                         room = borrow_int64(capacity, "capacity"), users = whole(user, "user"),
-                         user_quotas = whole(user_quota, "user_quota"),
-                         groups = whole(group, "group"),
-                         group_quotas = whole(group_quota, "group_quota"),
-                         nodes = whole(node_gpus, "node_gpus"),
-                         gone_tiers = whole(taken_tier, "taken_tier"),
-                         gone_gpus = whole(taken_gpus, "taken_gpus");
-        const DoubleArray values = borrow(value, "value"), warm = real(prices, "prices"),
-                          draws = real(watts, "watts");
+        const auto real = [&](const Column& column, const char* name) {
+          return copy(column ? borrow(*column, name) : DoubleArray(0));
+        };
+        const auto jobs = whole(job, "job"), tiers = whole(tier, "tier"),
+                   gangs = whole(gpus, "gpus"), room = whole(capacity, "capacity"),
+                   users = whole(user, "user"), user_quotas = whole(user_quota, "user_quota"),
+                   groups = whole(group, "group"), group_quotas = whole(group_quota, "group_quota"),
+                   nodes = whole(node_gpus, "node_gpus"),
+                   gone_tiers = whole(taken_tier, "taken_tier"),
+                   gone_gpus = whole(taken_gpus, "taken_gpus");
+        const auto values = real(value, "value"), warm = real(prices, "prices"),
+                   draws = real(watts, "watts");
         const LongCall call;
-        return solve_round({.job = view(jobs),
-                            .tier = view(tiers),
-                            .gpus = view(gangs),
-                            .value = view(values),
-                            .capacity = view(room),
-                            .watts = view(draws),
+        return solve_round({.job = jobs,
+                            .tier = tiers,
+                            .gpus = gangs,
+                            .value = values,
+                            .capacity = room,
+                            .watts = draws,
                             .power_cap_w = power_cap_w,
-                            .user = view(users),
-                            .group = view(groups),
-                            .user_quota = view(user_quotas),
-                            .group_quota = view(group_quotas),
-                            .node_gpus = view(nodes),
-                            .taken_tier = view(gone_tiers),
-                            .taken_gpus = view(gone_gpus)},
-                           {.gap = gap, .prices = view(warm)}, {.threads = threads});
+                            .user = users,
+                            .group = groups,
+                            .user_quota = user_quotas,
+                            .group_quota = group_quotas,
+                            .node_gpus = nodes,
+                            .taken_tier = gone_tiers,
+                            .taken_gpus = gone_gpus},
+                           {.gap = gap, .prices = warm}, {.threads = threads});
       },
       py::arg("job"), py::arg("tier"), py::arg("gpus"), py::arg("value"), py::arg("capacity"),
       py::kw_only(), py::arg("gap"), py::arg("prices"), py::arg("threads"), py::arg("watts"),

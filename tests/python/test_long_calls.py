@@ -223,6 +223,48 @@ for event in began:
 """
 
 
+CHANGED = """
+import sys, threading, time
+import numpy as np
+import glidepath as gp
+job, tier = np.repeat(np.arange(300), 4), np.zeros(1200, int)
+gpus, value = np.ones(1200, int), np.full(1200, .5)
+step, at = np.arange(1., 401), np.linspace(500, 5000, 20)
+loss = 1 + step**-.5 + np.zeros((60, 1))
+calls = {
+    "a round": lambda: gp.solve_round(job, tier, gpus, value, [100, 100, 100]),
+    "a forecast": lambda: gp.forecast_batch(step, loss, at, threads=2),
+}
+over = threading.Event()
+def change():
+    kept = [(array, array.copy()) for array in (job, tier, gpus, step)]
+    while not over.is_set():
+        for wrong in (np.nan, 2**40, -1, 0):
+            for array, copy in kept:
+                if array.dtype == float or not np.isnan(wrong):
+                    array[:] = wrong
+                    array[:] = copy
+def call():
+    while not over.is_set():
+        try:
+            calls[sys.argv[1]]()
+        except gp.InputError:
+            pass
+threads = [threading.Thread(target=target) for target in (change, call, call)]
+for thread in threads:
+    thread.start()
+time.sleep(5)
+over.set()
+"""
+
+
+@pytest.mark.parametrize("call", ["a round", "a forecast"])
+def test_arrays_that_another_thread_changes_meanwhile_break_no_process(call: str) -> None:
+    command = [sys.executable, "-c", CHANGED, call]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("call", ["a batch", "a forecast", "a policy", "progress", "a stream"])
 def test_a_daemon_thread_that_is_in_a_call_lets_the_interpreter_end(call: str) -> None:
     command = [sys.executable, "-c", DAEMONS, call]
