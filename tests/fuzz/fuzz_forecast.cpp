@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "case.hpp"
-#include "forecast/law.hpp"
+#include "forecast/stored_law.hpp"
 #include "small_table.hpp"
 
 namespace {

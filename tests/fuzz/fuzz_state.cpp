@@ -9,7 +9,7 @@
 
 #include "case.hpp"
 #include "forecast/constants.hpp"
-#include "forecast/law.hpp"
+#include "forecast/stored_law.hpp"
 #include "small_table.hpp"
 
 namespace {
