@@ -11,7 +11,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import product
 from pathlib import Path
@@ -391,8 +391,33 @@ def test_steps_that_are_a_range_in_the_index_of_pandas_are_kept(tmp_path: Path) 
         assert trace.notes == ()
     (part,) = gp.read_traces(frame[10:20])
     assert part.step.tolist() == list(range(1100, 2001, 100))
-    (rows,) = gp.read_traces(frame.rename_axis(None))  # which numbers rows and tells no step
-    assert rows.step.tolist() == list(range(1, 41))
+
+
+@pytest.mark.parametrize(
+    ("index", "steps"),
+    [
+        (range(100, 4001, 100), range(100, 4001, 100)),
+        ([*range(5, 44), 60], [*range(5, 44), 60]),
+        (None, range(1, 41)),  # it numbers rows
+        (range(40, 0, -1), range(1, 41)),
+        ([7] * 40, range(1, 41)),
+        (["a"] * 40, range(1, 41)),
+    ],
+)
+def test_an_index_of_pandas_without_a_name_is_the_step_where_it_increases(
+    tmp_path: Path, index: Any, steps: Iterable[int]
+) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"loss": 3.0 / np.arange(1, 41)}, index=index)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (frame, tmp_path / "a.parquet"):
+        (trace,) = gp.read_traces(source)
+        assert trace.step.tolist() == list(steps)
+    counted = frame.assign(step=np.arange(1, 41) * 8)
+    assert gp.read_traces(counted)[0].step.tolist() == (8 * np.arange(1, 41)).tolist()
+    two = frame.assign(run=["a"] * 20 + ["b"] * 20)  # of several runs it numbers rows
+    assert [run.step.tolist() for run in gp.read_traces(two)] == [list(range(1, 21))] * 2
 
 
 def test_an_open_file_is_no_list_of_paths(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ forms a column of runs may tell several apart. A null was not logged; NaN was, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,15 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
     called: dict[str, str] = {}
     for number in range(whose.max(initial=-1) + 1):
         rows = LogRows()
+        here = whose == number
+        own_row = np.cumsum(here) - 1
         for name, value, logged in columns:
-            at = np.flatnonzero((whose == number) & logged)
+            at = np.flatnonzero(here & logged)
             if at.size:
-                rows.put_column(name, at.tolist(), value[at].tolist())
+                rows.put_column(name, own_row[at].tolist(), value[at].tolist())
         for name, codes, texts in labels:
-            at = np.flatnonzero((whose == number) & (codes >= 0))
-            rows.put_labels(name, at.tolist(), codes[at].tolist(), texts)
+            at = np.flatnonzero(here & (codes >= 0))
+            rows.put_labels(name, own_row[at].tolist(), codes[at].tolist(), texts)
         first = int(np.argmax(own == number))
         named = "" if run is None else str(table[run][first].as_py())
         for part in rows.runs():
@@ -102,13 +105,27 @@ def _spelled(name: object) -> str:
 
 
 def _with_index(table: Any) -> Any:
-    """Add, as a column, the named index that pandas writes as a range beside its columns alone."""
+    """Add, as a column, the index of pandas that its rows are known by.
+
+    Arrow leaves a range to the metadata, and calls another index without a name by a number. One
+    without a name is taken where it increases and does not merely count the rows, of one run.
+    """
     about = table.schema.pandas_metadata or {}
+    several = any(
+        normal_name(field.name) in _RUNS or names_run(field.name) or _is_text(field.type)
+        for field in table.schema
+    )
     for index in about.get("index_columns", ()):
-        if not isinstance(index, dict) or index.get("kind") != "range":
+        if isinstance(index, dict) and index.get("kind") == "range":
+            steps = np.arange(index["start"], index["stop"], index["step"])
+            name = index.get("name")
+        elif re.fullmatch(r"__index_level_\d+__", str(index)) and _is_number(table[index].type):
+            steps, name = table[index].to_numpy(), None
+        else:
             continue
-        steps = np.arange(index["start"], index["stop"], index["step"])
-        name = index.get("name")
+        counts = several or list(steps[:2]) == [0, 1] or not np.all(steps[1:] > steps[:-1])
+        if not name and not counts:
+            name = "index"
         if name and name not in table.column_names and steps.size == table.num_rows:
             table = table.append_column(name, require("pyarrow").array(steps))
     return table
