@@ -221,12 +221,11 @@ void search_step(size_t count, const double* level, Derivatives at, double toler
   }
 }
 
-void pass(const double* unit, double location, double scale, double lowest, double highest,
-          double target, double inverse_noise, double count_before, double count, double* log_above,
+void pass(const double* unit, double location, double scale, double highest, double target,
+          double inverse_noise, double count_before, double count, double* log_above,
           double* log_survival, double* survival) {
   for (size_t i = 0; i < kPaths; ++i) {
     double path = location + scale * unit[i];
-    path = path < lowest ? lowest : path;
     path = path > highest ? highest : path;
     double u = (path - target) * inverse_noise;
     u = u < -1e8 ? -1e8 : u;

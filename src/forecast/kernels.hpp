@@ -59,9 +59,9 @@ struct ForecastKernels {
   /// observations of a cell, with t_8 noise around it, all stay above the target: `count` of them
   /// where the cell ends, `count_before` where it began. `log_above` is the log chance of one
   /// there.
-  void (*pass)(const double* unit, double location, double scale, double lowest, double highest,
-               double target, double inverse_noise, double count_before, double count,
-               double* log_above, double* log_survival, double* survival);
+  void (*pass)(const double* unit, double location, double scale, double highest, double target,
+               double inverse_noise, double count_before, double count, double* log_above,
+               double* log_survival, double* survival);
 };
 
 [[nodiscard]] const ForecastKernels& forecast_kernels();

@@ -181,8 +181,6 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     }
   }
   if (of_past.has_end) take_out(law, of_past.covered - 1);
-  // The clip spares quantiles a tail that means nothing; beyond it a run may come all the same.
-  if (use == Use::decision) law.lowest = -kInfinity;
   return result;
 }
 

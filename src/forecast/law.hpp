@@ -40,7 +40,7 @@ struct Law {
   Mixture mixture{};               ///< of the curve, one query per knot
   double noise = 0;                ///< scale of the t with kNoiseDegrees
   std::vector<double> stretch{};   ///< factor of the half-widths, per knot
-  double lowest = 0, highest = 0;  ///< clip of z
+  double lowest = 0, highest = 0;  ///< clip of z; a target may lie below it
 
   [[nodiscard]] Direction direction() const {
     return coordinate.sign < 0 ? Direction::max : Direction::min;

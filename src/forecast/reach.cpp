@@ -185,9 +185,9 @@ class Survival {
         std::fill_n(log_above, kPaths, 0.0);
       } else if (set.left > kMinSurvival) {
         double* mine = survival_.data() + i * kPaths;
-        detail::forecast_kernels().pass(set.paths->unit.data(), location, scale, law_.lowest,
-                                        law_.highest, target_, inverse_noise,
-                                        (count - at_knot) / window_, at_knot / window_, log_above,
+        detail::forecast_kernels().pass(set.paths->unit.data(), location, scale, law_.highest,
+                                        target_, inverse_noise, (count - at_knot) / window_,
+                                        at_knot / window_, log_above,
                                         log_survival_.data() + i * kPaths, mine);
         set.left = 0;
         for (std::size_t l = 0; l < kPaths; ++l) set.left += set.paths->mass[l] * mine[l];
@@ -387,7 +387,7 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
   r.step.insert(r.step.end(), steps.begin(), steps.end());
   const double z = law.coordinate.z(target);
   found.of_curve = rising ? target <= law.coordinate.ceiling : target >= law.coordinate.floor;
-  if (z < law.lowest || !found.of_curve) {
+  if (!found.of_curve) {
     r.cdf.resize(r.step.size(), 0.0);
   } else {
     follow_curve(law, z, logged_points, detail::reading(options), r);
