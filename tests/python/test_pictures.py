@@ -85,26 +85,19 @@ def when(never: float) -> gp.Reach:
 @dataclass
 class Ran:
     policy: str
-    factor: float
-    jct_cdf = gp.Simulation.jct_cdf
-
-    @property
-    def jobs(self) -> dict[str, np.ndarray]:
-        return {"jct_s": HOUR * self.factor * np.array([1.0, 1.5, 2.0, 3.0, 5.0, 8.0])}
 
     @property
     def spans(self) -> dict[str, np.ndarray]:
-        start = HOUR * self.factor * np.array([0, 0, 1, 2, 2, 4, 5, 6], dtype=float)
+        start = HOUR * np.array([0, 0, 1, 2, 2, 4, 5, 6], dtype=float)
         return {
             "job": np.arange(8),
             "tier": np.array([0, 1, 0, 0, 1, 0, 1, 0]),
             "gpus": np.array([2, 1, 2, 1, 2, 4, 1, 2]),
             "start_s": start,
-            "end_s": start + HOUR * self.factor * np.array([2, 2, 1, 2, 3, 2, 4, 3]),
+            "end_s": start + HOUR * np.array([2, 2, 1, 2, 3, 2, 4, 3]),
         }
 
 
-RANS = [Ran("fifo", 1.5), Ran("srtf", 1.2), Ran("dare", 1.0)]
 # A forecast that is a little too sure of itself.
 PIT = np.clip(0.5 + 1.15 * ((np.arange(400) + 0.5) / 400 - 0.5), 0.001, 0.999)
 DECISION = "continue: 93 % to reach 1.80, at step 32 500"
@@ -112,7 +105,6 @@ DECISION = "continue: 93 % to reach 1.80, at step 32 500"
 PICTURES: dict[str, Callable[[], Any]] = {
     "trace": lambda: runs.trace(TRACE),
     "fit": lambda: runs.fit(Curve(), TRACE),
-    "residuals": lambda: runs.residuals(Curve(), TRACE),
     "fan": lambda: runs.forecast(
         Ahead(),
         trace=TRACE,
@@ -124,8 +116,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "reach": lambda: runs.reach(when(0.25)),
     "never": lambda: runs.reach(when(1.0)),
     "reliability": lambda: scores.reliability(PIT),
-    "gantt": lambda: clusters.gantt(RANS[2], tiers=["Bronze", "Gold"]),
-    "jct_cdf": lambda: clusters.jct_cdf(RANS),
+    "gantt": lambda: clusters.gantt(Ran("dare"), tiers=["Bronze", "Gold"]),
     "energy": lambda: clusters.policies(
         {"fifo": 65.3, "session_fifo": 65.0, "srtf": 64.8, "dare": 35.3}, label="energy (kWh)"
     ),
@@ -134,7 +125,6 @@ PICTURES: dict[str, Callable[[], Any]] = {
         errors={"fifo": 15.4, "srtf": 6.0, "dare": 1.2},
         label="total wait (hours)",
     ),
-    "utilization": lambda: clusters.utilization(RANS, gpus=8),
 }
 
 
@@ -199,12 +189,6 @@ def test_every_expected_picture_is_of_a_kind_that_is_drawn() -> None:
 )
 def test_what_is_lost_is_noticed(loss_of: Callable[[Any], Any], tmp_path: Path) -> None:
     assert differs("fan", tmp_path, loss_of) is not None
-
-
-@pytest.mark.parametrize("name", ["jct_cdf", "utilization"])
-def test_lines_differ_in_more_than_colour(name: str) -> None:
-    lines = PICTURES[name]().get_lines()
-    assert len({str(line._unscaled_dash_pattern) for line in lines}) == len(lines) > 1
 
 
 def test_bars_differ_in_more_than_colour() -> None:

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from glidepath._pictures import series
-from glidepath._pictures.style import BLUE, HATCHES, INK, LINES, MUTED, PALETTE, axes_for
+from glidepath._pictures.style import BLUE, HATCHES, INK, MUTED, PALETTE, axes_for
 from glidepath._results import require
 
 if TYPE_CHECKING:
@@ -223,51 +222,3 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     figure.legend(handles, labels, loc="upper center", ncols=3, frameon=False, fontsize=9)
     figure.tight_layout(rect=(0, 0, 1, 0.92))
     return figure
-
-
-def jct_cdf(simulations: Sequence[Simulation], *, ax: Axes | None = None) -> Axes:
-    """Draw the fraction of all jobs completed within a time, one line per policy."""
-    ax = axes_for(ax)
-    lines = [simulation.jct_cdf() for simulation in simulations]
-    _over_time(ax, simulations, lines, 1.8)
-    positive = [jct[jct > 0] for jct, _ in lines]
-    spread = np.concatenate(positive) if positive else np.empty(0)
-    if spread.size and spread.max() > 200 * spread.min():
-        ax.set_xscale("log")
-    ax.set_ylim(0, 1.02)
-    ax.set_xlabel("job completion time (hours)")
-    ax.set_ylabel("fraction of jobs")
-    return ax
-
-
-def utilization(simulations: Sequence[Simulation], *, gpus: int, ax: Axes | None = None) -> Axes:
-    """Draw the share of the `gpus` that jobs hold over time, one line per policy."""
-    ax = axes_for(ax)
-    busy = [series.busy_gpus(simulation.spans) for simulation in simulations]
-    _over_time(ax, simulations, [(time, held / max(gpus, 1)) for time, held in busy], 1.4)
-    ax.set_ylim(0, 1.05)
-    ax.set_xlim(left=0)
-    ax.yaxis.set_major_formatter(require("matplotlib.ticker").PercentFormatter(1.0))
-    ax.set_xlabel("time (hours)")
-    ax.set_ylabel("GPUs held")
-    return ax
-
-
-def _over_time(
-    ax: Axes,
-    simulations: Sequence[Simulation],
-    lines: Sequence[tuple[ArrayLike, ArrayLike]],
-    linewidth: float,
-) -> None:
-    """Draw one line of steps per policy over seconds."""
-    for i, (simulation, (seconds, values)) in enumerate(zip(simulations, lines, strict=True)):
-        ax.step(
-            np.asarray(seconds) / 3600.0,
-            values,
-            where="post",
-            color=PALETTE[i % 8],
-            linestyle=LINES[i % 8],
-            linewidth=linewidth,
-            label=simulation.policy,
-        )
-    ax.legend(frameon=False, fontsize=9)

@@ -157,19 +157,6 @@ def fit(fit: Fit, trace: Trace | None = None, *, ax: Axes | None = None) -> Axes
     return ax
 
 
-def residuals(fit: Fit, trace: Trace, *, ax: Axes | None = None) -> Axes:
-    """Draw observed minus fitted values by step; the grey band is two sigmas to each side."""
-    ax = axes_for(ax)
-    left = np.asarray(trace.loss) - fit.predict(trace.step)
-    if math.isfinite(fit.sigma):
-        ax.axhspan(-2 * fit.sigma, 2 * fit.sigma, color="#e6e6e6", zorder=0, label="± 2 sigma")
-    ax.axhline(0.0, color=INK, linewidth=1)
-    ax.plot(trace.step, left, ".", color=BLUE, markersize=4, label="observed minus fit")
-    over_steps(ax, "residual")
-    ax.legend(facecolor="white", framealpha=1.0, edgecolor="none")  # the band lies behind it
-    return ax
-
-
 def _with_points(trace: Trace | None) -> Trace | None:
     """Give a run that has logged something; None of another, of which there is nothing to draw."""
     return trace if trace is not None and len(trace) else None
