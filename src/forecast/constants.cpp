@@ -121,6 +121,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"width", &c.width},
           {"linear_move", &c.linear_move},
           {"stretch", &c.stretch},
+          {"lasting_noise", &c.lasting_noise},
           {"bins", &c.bins},
           {"count_cap", &c.count_cap},
           {"spike", &c.spike},

@@ -85,7 +85,8 @@ struct ForecastConstants {
   double degrees = 0;                       ///< of freedom of each component
   double width = 0;                         ///< factor of every scale
   double linear_move = 0;                   ///< share of the move that comes, z no logarithm
-  double stretch = 0;  ///< log of the factor of an interval per log of the distance
+  double stretch = 0;        ///< log of the factor of an interval per log of the distance
+  double lasting_noise = 0;  ///< share that counts of the noise at longer lags beyond the white one
   // Preparation.
   int bins = 0;
   double count_cap = 0;  ///< a bin's noise falls with at most so many points

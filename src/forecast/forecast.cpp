@@ -104,7 +104,7 @@ struct Quantiles {
 
 Quantiles quantiles_at(const Forecast& f, double p) {
   const Law& law = law_of(f);
-  if (!(p > 0 && p < 1)) detail::refuse("forecast: quantile ", p, " is not between 0 and 1");
+  if (!(p > 0 && p < 1)) detail::refuse("forecast: quantile is ", p, ", expected between 0 and 1");
   const Levels levels = detail::prepare_levels({&p, 1}, law.mixture.degrees, law.direction());
   std::vector<double> z_curve, z_raw;
   law.quantiles(levels, z_curve, z_raw);
@@ -158,7 +158,7 @@ ForecastInterval interval(const Forecast& f, double coverage) {
 
 std::vector<double> prob_below(const Forecast& f, double target) {
   const Law& law = law_of(f);
-  if (std::isnan(target)) detail::refuse("forecast: the target is NaN");
+  if (std::isnan(target)) detail::refuse("forecast: target is nan, expected a number");
   const detail::Coordinate& coordinate = law.coordinate;
   std::vector<double> out(f.at.size(), 0.0);
   if (target < coordinate.floor) return out;

@@ -13,6 +13,7 @@
 #include "forecast/beginning.hpp"
 #include "forecast/clocks.hpp"
 #include "forecast/math.hpp"
+#include "forecast/noise.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/past_shapes.hpp"
 #include "forecast/predict.hpp"
@@ -153,6 +154,9 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     const Observed observed(p, plan);
     const Points& seen = observed.points;
     law.noise = p.noise;
+    if (use == Use::intervals) {
+      law.noise += constants.lasting_noise * (lasting_noise(p.z, p.noise) - p.noise);
+    }
     law.lowest = p.lowest;
     law.highest = p.highest;
     Evidence from_zero;

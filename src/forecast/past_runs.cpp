@@ -51,19 +51,20 @@ void refuse_broken(const Widths& widths) {
   for (std::size_t h = 0; h < horizons; ++h) {
     const double before = h > 0 ? widths.horizon[h - 1] : -detail::kInfinity;
     if (!(widths.horizon[h] > before) || !std::isfinite(widths.horizon[h])) {
-      detail::refuse("past: horizon ", widths.horizon[h], " after ", before,
-                     ": horizons must increase");
+      detail::refuse("past: horizon[", h, "] is ", widths.horizon[h],
+                     ", expected a finite number above ", before);
     }
   }
   for (const std::vector<double>* factors : {&widths.factor, &widths.scheduled_factor}) {
     for (const double factor : *factors) {
       if (!(factor > 0) || std::isinf(factor)) {
-        detail::refuse("past: factor ", factor, " is not positive");
+        detail::refuse("past: factor is ", factor, ", expected above 0 and finite");
       }
     }
   }
   if (widths.runs < 0 || widths.scheduled_runs < 0) {
-    detail::refuse("past: widths by ", std::min(widths.runs, widths.scheduled_runs), " runs");
+    detail::refuse("past: runs is ", std::min(widths.runs, widths.scheduled_runs),
+                   ", expected 0 or more");
   }
 }
 

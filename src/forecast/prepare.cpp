@@ -11,6 +11,7 @@
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
 #include "forecast/gaps.hpp"
+#include "forecast/noise.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -53,20 +54,6 @@ void pull_in_spikes(std::vector<double>& z, double limit) {
           middle + std::copysign(0.5 * std::max(around[4] - around[1], typical), raw[i] - middle);
     }
   }
-}
-
-/// sd of white noise of one observation, from successive differences of the later half: their
-/// median size / (0.6745 sqrt 2). Points that were merged from several differ by less.
-double successive_noise(const std::vector<double>& z, const std::vector<double>& count) {
-  const std::size_t half = z.size() / 2;
-  if (z.size() - half <= 3) return 0;
-  std::vector<double> differences;
-  differences.reserve(z.size() - half);
-  for (std::size_t i = half + 1; i < z.size(); ++i) {
-    const double merged = 2 * count[i] * count[i - 1] / std::max(count[i] + count[i - 1], 1e-300);
-    differences.push_back(std::abs(z[i] - z[i - 1]) * std::sqrt(merged));
-  }
-  return median(differences) / (kMadPerDeviation * std::sqrt(2.0));
 }
 
 /// Lower-is-better values: a rising metric in [0, 1] or [0, 100] becomes its distance from the top.

@@ -289,7 +289,7 @@ void detail::refuse_unknown(ReachedBy reached_by, std::string_view what) {
 ReachedBy reached_by_named(std::string_view text) {
   if (text == "curve") return ReachedBy::curve;
   if (text == "point") return ReachedBy::point;
-  detail::refuse("reached_by '", text, "' is neither curve nor point");
+  detail::refuse("reached_by is '", text, "', expected curve or point");
 }
 
 std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept {
@@ -300,13 +300,13 @@ std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept {
 }
 
 double Reach::prob_by(double at_step) const {
-  if (std::isnan(at_step)) detail::refuse("reach: the step is NaN");
+  if (std::isnan(at_step)) detail::refuse("reach: step is nan, expected a number");
   if (step.empty() || !(at_step >= step.front())) return 0;
   return detail::interpolate(at_step, step, cdf);
 }
 
 double Reach::quantile(double p) const {
-  if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability ", p, " is not in 0 to 1");
+  if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability is ", p, ", expected 0 to 1");
   if (cdf.empty() || p > cdf.back()) return kInfinity;
   const auto above = std::lower_bound(cdf.begin(), cdf.end(), p);
   const auto i = static_cast<std::size_t>(above - cdf.begin());
@@ -315,13 +315,13 @@ double Reach::quantile(double p) const {
 }
 
 double Reach::quantile_if_reached(double p) const {
-  if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability ", p, " is not in 0 to 1");
+  if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability is ", p, ", expected 0 to 1");
   if (cdf.empty() || cdf.back() == 0) return kInfinity;
   return quantile(p * cdf.back());
 }
 
 std::vector<double> Reach::remaining_steps(int n) const {
-  if (n < 1) detail::refuse("reach: ", n, " remaining steps, expected at least 1");
+  if (n < 1) detail::refuse("reach: remaining_steps is ", n, ", expected at least 1");
   std::vector<double> remaining;
   remaining.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) {
@@ -332,7 +332,7 @@ std::vector<double> Reach::remaining_steps(int n) const {
 }
 
 void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOptions& options) {
-  if (!is_step(budget)) refuse(verb, ": budget ", budget, " is not ", kStepRange);
+  if (!is_step(budget)) refuse(verb, ": budget is ", budget, ", expected ", kStepRange);
   if (!options.levels.empty()) refuse(verb, ": levels are for forecast()");
   refuse_unknown(options.direction, std::string(verb) + ": direction");
   refuse_unknown(reading(options), std::string(verb) + ": reached_by");
@@ -344,7 +344,7 @@ Reach reach(TraceView given, double target, double budget, const ForecastOptions
   validate(given);
   const detail::Counted counted(given);
   const TraceView trace = counted.view();
-  if (std::isnan(target)) detail::refuse("reach: the target is NaN");
+  if (std::isnan(target)) detail::refuse("reach: target is nan, expected a number");
   detail::refuse_bad_reach("reach", budget, options);
   const std::size_t hit = first_at(trace, target, options);
   if (hit < trace.step.size() && trace.step[hit] <= budget) {

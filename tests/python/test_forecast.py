@@ -441,6 +441,56 @@ def test_intervals_are_stretched_by_their_distance_and_times_to_target_are_not()
     assert by_plain.prob_never == by_wide.prob_never
 
 
+def smoothed_runs(alpha: float, runs: int = 40, steps: int = 4000) -> list[gp.Trace]:
+    """Noisy power laws, logged as an exponential mean: a share alpha of each value."""
+    rng, t = np.random.default_rng(11), np.arange(1.0, steps + 1)
+    logs = []
+    for _ in range(runs):
+        loss = 0.5 + 2 * (t + 5) ** -rng.uniform(0.4, 0.8) + 0.2 * rng.standard_normal(steps)
+        for i in range(1, steps):
+            loss[i] = (1 - alpha) * loss[i - 1] + alpha * loss[i]
+        logs.append(gp.Trace(t, loss))
+    return logs
+
+
+def held(runs: list[gp.Trace], known: int, constants: str | None = None) -> float:
+    """Share of later points inside the 80 % interval."""
+    at = np.linspace(known + 1, len(runs[0].step), 8).round()
+    inside = []
+    for run in runs:
+        seen = gp.Trace(run.step[:known], run.loss[:known])
+        low, high = gp.forecast(seen, at, levels=[0.1, 0.9], constants=constants).quantiles
+        truth = np.array(run.loss)[at.astype(int) - 1]
+        inside.append((low <= truth) & (truth <= high))
+    return float(np.mean(inside))
+
+
+def test_intervals_of_a_smoothed_log_hold_what_they_say() -> None:
+    runs, white = smoothed_runs(alpha=0.1), constants_with(lasting_noise=0)
+    assert held(runs, 2000, white) < 0.65  # successive values are closer than those apart
+    assert 0.72 < held(runs, 2000) < 0.88
+
+
+def test_noise_that_does_not_last_is_that_of_successive_values() -> None:
+    # White noise, and a curve without any that bends: neither is taken for noise that lasts.
+    white = constants_with(lasting_noise=0)
+    t = np.arange(1.0, 501)
+    for run in (*smoothed_runs(alpha=1, runs=3, steps=500), gp.Trace(t, 1 + 3 * t**-0.4)):
+        f, g = (
+            gp.forecast(run, [700, 1500], levels=[0.1, 0.9], constants=c) for c in (None, white)
+        )
+        np.testing.assert_allclose(
+            np.diff(f.quantiles, axis=0), np.diff(g.quantiles, axis=0), rtol=0.1
+        )
+        np.testing.assert_array_equal(f.median, g.median)
+
+
+def test_times_to_target_do_not_count_noise_that_lasts_as_new_chances() -> None:
+    run, white = smoothed_runs(alpha=0.1, runs=1)[0], constants_with(lasting_noise=0)
+    f, g = (gp.reach(run, 0.45, budget=6000, constants=c) for c in (None, white))
+    assert f.prob_never == g.prob_never
+
+
 def test_only_forecasts_like_those_learned_from_lean() -> None:
     t, loss = noisy_power_law()
     late = t + 4 * t[-1]  # too late for a backtest, which would mix in a forecast without schedule
