@@ -106,7 +106,7 @@ TEST(CTest, TheBestOfARunThatTurnedUpIsPastAndOfOneThatFallsIsToCome) {
   ASSERT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_OK);
   EXPECT_EQ(best.prob_past, 7);  // not the caller's to have
   EXPECT_EQ(glidepath_best_so_far(&run.trace, NAN, nullptr, &best), GLIDEPATH_INPUT_ERROR);
-  EXPECT_EQ(std::string(glidepath_last_error()).find("best_so_far: budget nan"), 0U);
+  EXPECT_EQ(std::string(glidepath_last_error()).find("best_so_far: budget is nan"), 0U);
   const double level = 0.5;
   options.levels = &level;
   options.level_count = 1;
@@ -132,7 +132,7 @@ TEST(CTest, ATraceWhoseMetricRisesIsLookedAtThatWayUnlessTheOptionsSayOtherwise)
   run.trace.direction = "banana";
   EXPECT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_INPUT_ERROR);
   EXPECT_EQ(std::string(glidepath_last_error()),
-            "trace: direction 'banana' is neither min nor max");
+            "trace: direction is 'banana', expected min or max");
 }
 
 TEST(CTest, ARoundOnAllCoresIsThatOfOneThreadAndFewerThanNoneAreRefused) {

@@ -311,14 +311,15 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), none); }), "forecast: no steps to forecast");
   EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), ahead, {.levels = levels}); }),
             "forecast: level 0.2 after 0.5: levels must increase and lie between 0 and 1");
-  EXPECT_EQ(refusal([&] { (void)reach(trace.view(), kNaN, 100); }), "reach: the target is NaN");
+  EXPECT_EQ(refusal([&] { (void)reach(trace.view(), kNaN, 100); }),
+            "reach: target is nan, expected a number");
   EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1, kInfinity); }),
-            "reach: budget inf is not between -1e300 and 1e300");
+            "reach: budget is inf, expected between -1e300 and 1e300");
   const std::vector<double> median{0.5};
   EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1, 100, {.levels = median}); }),
             "reach: levels are for forecast()");
   EXPECT_EQ(refusal([&] { (void)best_so_far(trace.view(), kInfinity); }),
-            "best_so_far: budget inf is not between -1e300 and 1e300");
+            "best_so_far: budget is inf, expected between -1e300 and 1e300");
   EXPECT_EQ(refusal([&] { (void)best_so_far(trace.view(), 100, {.levels = median}); }),
             "best_so_far: levels are for forecast()");
   for (const ReachedBy any : {ReachedBy::curve, ReachedBy::point}) {
@@ -331,8 +332,10 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   const Forecast f = forecast(trace.view(), ahead);
   EXPECT_EQ(refusal([&] { (void)interval(f, 1.0); }),
             "forecast: coverage 1 is not between 0 and 1");
-  EXPECT_EQ(refusal([&] { (void)prob_below(f, kNaN); }), "forecast: the target is NaN");
-  EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }), "forecast: quantile 2 is not between 0 and 1");
+  EXPECT_EQ(refusal([&] { (void)prob_below(f, kNaN); }),
+            "forecast: target is nan, expected a number");
+  EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }),
+            "forecast: quantile is 2, expected between 0 and 1");
 }
 
 TEST(ForecastTest, OptionsThatAreNoValueOfTheirsAreRefused) {
@@ -857,7 +860,8 @@ TEST(ReachTest, TargetAlreadyMetIsReachedWhereItWasMet) {
   EXPECT_EQ(r.prob_never, 0);
   EXPECT_EQ(r.prob_by(trace.step[19]), 1);
   EXPECT_EQ(r.prob_by(trace.step[19] - 0.5), 0);
-  EXPECT_EQ(refusal([&] { (void)r.prob_by(std::nan("")); }), "reach: the step is NaN");
+  EXPECT_EQ(refusal([&] { (void)r.prob_by(std::nan("")); }),
+            "reach: step is nan, expected a number");
 }
 
 TEST(ReachTest, TheLevelIsOfATenthOfTheValuesWithinItsBounds) {
@@ -1023,9 +1027,9 @@ TEST(PastRunsTest, BrokenRunsAndWidthsAreRefusedInASentence) {
   EXPECT_EQ(refusal([] {
               (void)PastRuns::restored({}, {.horizon = {0.4, 0.1}, .factor = {1, 1}});
             }),
-            "past: horizon 0.1 after 0.4: horizons must increase");
+            "past: horizon[1] is 0.1, expected a finite number above 0.4");
   EXPECT_EQ(refusal([] { (void)PastRuns::restored({}, {.horizon = {0.4}, .factor = {0}}); }),
-            "past: factor 0 is not positive");
+            "past: factor is 0, expected above 0 and finite");
   const PastRuns falling = PastRuns::unlearned(finished_runs(2));
   const Trace live = power_law(40, 1, 2, 0.4, 0.02);
   const std::vector<double> steps{50, 60};

@@ -61,13 +61,15 @@ TEST(HardwareTest, PowerIsLinearBetweenIdleAndBusy) {
 TEST(HardwareTest, BrokenTiersAreRefused) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [](const Tier& tier) { return refusal([&] { validate(tier); }); };
-  EXPECT_EQ(refused({.name = "t", .nodes = -1}), "tier 't': -1 nodes");
+  EXPECT_EQ(refused({.name = "t", .nodes = -1}), "tier 't': nodes is -1, expected 0 or more");
   EXPECT_EQ(refused({.name = "t", .nodes = 1, .gpus_per_node = 0}),
-            "tier 't': 0 GPUs per node, expected 1 or more");
+            "tier 't': gpus_per_node is 0, expected 1 or more");
   EXPECT_EQ(refused({.name = "t", .nodes = 1 << 30, .gpus_per_node = 8}),
             "tier 't': more than 2^31 - 1 GPUs");
-  EXPECT_EQ(refused({.name = "t", .nodes = 1, .memory_gb = nan}), "tier 't': memory_gb is nan");
-  EXPECT_EQ(refused({.name = "t", .nodes = 1, .idle_watts = -5}), "tier 't': idle_watts is -5");
+  EXPECT_EQ(refused({.name = "t", .nodes = 1, .memory_gb = nan}),
+            "tier 't': memory_gb is nan, expected 0 or more and finite");
+  EXPECT_EQ(refused({.name = "t", .nodes = 1, .idle_watts = -5}),
+            "tier 't': idle_watts is -5, expected 0 or more and finite");
   EXPECT_NO_THROW(validate({.name = "empty", .nodes = 0}));
 }
 
@@ -344,8 +346,9 @@ TEST(PairsTest, BrokenTablesAreRefusedByName) {
             std::string::npos);
   EXPECT_NE(message({good}, {{"a", "A100"}, {"a", "A100"}}).find("described twice"),
             std::string::npos);
-  EXPECT_NE(message({good}, {{"a", "A100", "", {bad.second_slowdown}}}).find("feature nan"),
-            std::string::npos);
+  EXPECT_NE(
+      message({good}, {{"a", "A100", "", {bad.second_slowdown}}}).find("a feature of 'a' is nan"),
+      std::string::npos);
 }
 
 TEST(ScalingTest, AScalingThatNothingWasFittedToIsRefused) {

@@ -160,7 +160,7 @@ TEST(PodsTest, PodsThatWereTooManyOnAGpuBeforeAreNoFaultOfThePlaces) {
   EXPECT_EQ(pod_violations(nodes, pods, std::vector<PodPlace>{{0, {0}}}, 1),
             std::vector<std::string>{"node 'n' has 4 pods on GPU 0, at most 1"});
   EXPECT_EQ(refusal([&] { (void)pod_violations(nodes, pods, places, -1); }),
-            "pod_violations: pods_per_gpu is -1");
+            "pod_violations: pods_per_gpu is -1, expected 0 or more");
 }
 
 TEST(PodsTest, NoPolicyGivesMoreThanTheBestOfAllChoicesAndOursMoreThanRandom) {
@@ -307,10 +307,11 @@ TEST(PodsTest, WhatCannotBePlacedIsRefused) {
   EXPECT_EQ(refused({.name = "n", .gpu_milli = {1000}, .gpu_pods = {1, 1}}, {}, plain),
             "node 'n': gpu_pods of 2 GPUs, it has 1");
   EXPECT_EQ(refused({.name = "n", .gpu_milli = {1000}, .gpu_pods = {-1}}, {}, plain),
-            "node 'n': gpu_pods is -1");
+            "node 'n': gpu_pods is -1, expected 0 or more");
   EXPECT_EQ(refused({}, {}, {.policy = "best_fit", .pods_per_gpu = -1}),
-            "place_pods: pods_per_gpu is -1");
-  EXPECT_EQ(refused({}, {.name = "p", .gpus = -1}, plain), "pod 'p': -1 GPUs");
+            "place_pods: pods_per_gpu is -1, expected 0 or more");
+  EXPECT_EQ(refused({}, {.name = "p", .gpus = -1}, plain),
+            "pod 'p': gpus is -1, expected 0 or more");
   EXPECT_EQ(refused({}, {.name = "p", .gpus = 1, .gpu_milli = 0}, plain),
             "pod 'p': gpu_milli is 0, expected 1 to 1000");
   EXPECT_EQ(refused({}, {.name = "p", .gpus = 0, .gpu_milli = 500}, plain),
@@ -375,7 +376,7 @@ TEST(MixesTest, WhatDoesNotFitStandsStillAndTheRestIsRefused) {
     return refusal([&] { (void)mix_speeds({&job, 1}, Sharing::mps, kCard); });
   };
   EXPECT_EQ(alone({.sm_activity = 7}), "mix_speeds: activity is 7, expected 0 to 1");
-  EXPECT_EQ(alone({.memory_gb = -3}), "mix_speeds: memory is -3 GB");
+  EXPECT_EQ(alone({.memory_gb = -3}), "mix_speeds: memory is -3 GB, expected 0 or more");
 }
 
 // ---- slices
@@ -466,7 +467,7 @@ TEST(SlicesTest, WrongSpeedsAreRefused) {
   Rows below(1, 5);
   below(0, 3) = -0.5;
   EXPECT_EQ(refusal([&] { (void)best_partition(below); }),
-            "best_partition: job 0 has the speed -0.5");
+            "best_partition: job 0 has the speed -0.5, expected 0 or more and finite");
   EXPECT_EQ(best_partition(Rows(0, 5)).jobs, std::vector<int>{-1});
 }
 

@@ -23,15 +23,14 @@ TEST(ValidateTest, NamesTheIndexAndValueItRefuses) {
   };
   EXPECT_EQ(message({1, 2}, {1}), "trace: 2 steps but 1 losses");
   EXPECT_EQ(message({1, 2}, {1, 1}, {1}), "trace: 2 steps but 1 weights");
-  EXPECT_EQ(message({1, kNan}, {1, 1}), "trace: step[1] is nan, not between -1e300 and 1e300");
-  EXPECT_EQ(message({1, kInf}, {1, 1}), "trace: step[1] is inf, not between -1e300 and 1e300");
+  EXPECT_EQ(message({1, kNan}, {1, 1}), "trace: step[1] is nan, expected between -1e300 and 1e300");
+  EXPECT_EQ(message({1, kInf}, {1, 1}), "trace: step[1] is inf, expected between -1e300 and 1e300");
   EXPECT_EQ(message({-1.7e308, 1}, {1, 1}),
-            "trace: step[0] is -1.7e+308, not between -1e300 and 1e300");
-  EXPECT_EQ(message({1, 3, 3}, {1, 1, 1}), "trace: step[2] is 3, not above the 3 before it");
-  EXPECT_EQ(message({5, 3}, {1, 1}), "trace: step[1] is 3, not above the 5 before it");
-  EXPECT_EQ(message({1, 2}, {1, 1}, {1, -1}), "trace: weight[1] is -1, not between 0 and 1e+100");
-  EXPECT_EQ(message({1, 2}, {1, 1}, {1, kNan}),
-            "trace: weight[1] is nan, not between 0 and 1e+100");
+            "trace: step[0] is -1.7e+308, expected between -1e300 and 1e300");
+  EXPECT_EQ(message({1, 3, 3}, {1, 1, 1}), "trace: step[2] is 3, expected above the 3 before it");
+  EXPECT_EQ(message({5, 3}, {1, 1}), "trace: step[1] is 3, expected above the 5 before it");
+  EXPECT_EQ(message({1, 2}, {1, 1}, {1, -1}), "trace: weight[1] is -1, expected 0 to 1e+100");
+  EXPECT_EQ(message({1, 2}, {1, 1}, {1, kNan}), "trace: weight[1] is nan, expected 0 to 1e+100");
 }
 
 TEST(ValidateTest, AcceptsAnEmptyTraceAndLossesThatAreNotFinite) {
@@ -65,7 +64,7 @@ TEST(DirectionTest, NamesGoThereAndBack) {
   EXPECT_EQ(direction_named("min"), Direction::min);
   EXPECT_EQ(direction_named(name(Direction::max)), Direction::max);
   EXPECT_EQ(message_of<InputError>([] { (void)direction_named("up"); }),
-            "trace: direction 'up' is neither min nor max");
+            "trace: direction is 'up', expected min or max");
 }
 
 using LongCsvTest = TemporaryFiles;
@@ -114,7 +113,7 @@ TEST_F(LongCsvTest, ReadsTheDirectionFromTheJsonBesideIt) {
   EXPECT_EQ(read_long_csv(file).at(0).direction, Direction::min);
   write("acc.json", "{\"direction\": \"upwards\"}");
   EXPECT_EQ(message_of<IoError>([&] { (void)read_long_csv(file); }),
-            path("acc.json").string() + ": direction 'upwards' is neither min nor max");
+            path("acc.json").string() + ": direction is 'upwards', expected min or max");
   write("acc.json", "[{\"direction\": \"max\"}]");  // no object: it says nothing of the curves
   EXPECT_EQ(read_long_csv(file).at(0).direction, Direction::min);
   write("acc.json", "\xEF\xBB\xBF{\"direction\": \"max\"}");
@@ -170,7 +169,7 @@ TEST_F(LongCsvTest, NamesFileAndLineOfWhatItRefuses) {
   EXPECT_EQ(message("curve,step,value\na,one,2\n"), ":2: step 'one' is not a number");
   EXPECT_EQ(message("curve,step,value\na,nan,2\n"), ":2: step 'nan' is not finite");
   EXPECT_EQ(message("curve,step,value\na,2e300,2\n"),
-            ":2: step 2e+300 is not between -1e300 and 1e300");
+            ":2: step is 2e+300, expected between -1e300 and 1e300");
   EXPECT_EQ(message("curve,step,value\na,,2\n"), ":2: step is empty");
   EXPECT_EQ(message("curve,step,value,lr\na,1,2,x\n"), ":2: lr 'x' is not a number");
   EXPECT_EQ(message("curve,step,value\na,1,2\nb,1,2\na,1,3\n"),

@@ -367,13 +367,14 @@ TEST(WatchTest, AScheduleForeseesWhatItsDecayBrings) {
 }
 
 TEST(WatchTest, BrokenOptionsAreRefusedInASentence) {
-  EXPECT_EQ(refusal({.target = kNaN}), "watch: the target is NaN");
-  EXPECT_EQ(refusal({.budget = kInfinity}), "watch: budget inf is not between -1e300 and 1e300");
+  EXPECT_EQ(refusal({.target = kNaN}), "watch: target is nan, expected a number");
+  EXPECT_EQ(refusal({.budget = kInfinity}),
+            "watch: budget is inf, expected between -1e300 and 1e300");
   EXPECT_EQ(refusal({.target = 1, .budget = -1}), "watch: budget is -1, expected above 0");
   EXPECT_EQ(refusal({.target = 1, .budget = 0}), "watch: budget is 0, expected above 0");
   EXPECT_EQ(refusal({.alpha = 0.5}), "watch: alpha is 0.5, expected between 0 and 0.5");
   EXPECT_EQ(refusal({.schedule = Schedule{{10, 5}, {1, 1}}}),
-            "schedule: step[1] is 5, not above the 10 before it");
+            "schedule: step[1] is 5, expected above the 10 before it");
   Trace rising{.name = "accuracy", .step = {1, 2}, .loss = {0, 1}};
   rising.direction = Direction::max;
   const auto past = std::make_shared<const PastRuns>(PastRuns::unlearned({rising}));
@@ -459,7 +460,7 @@ TEST(WatchTest, AJudgementThatThrowsLeavesTheWatchAsItWas) {
   watch.add(1, 3);
   const std::vector<double> steps{2, 3, kNaN}, losses{2.9, 2.8, 2.7};
   EXPECT_EQ(glidepath::refusal([&] { (void)judge(watch, steps, losses); }),
-            "watch: step nan is not between -1e300 and 1e300");
+            "watch: step is nan, expected between -1e300 and 1e300");
   EXPECT_EQ(watch.state().points, 1);
   EXPECT_EQ(watch.state().last_step, 1);
   (void)judge(watch, std::vector{2.0, 3.0}, std::vector{2.9, 2.8});

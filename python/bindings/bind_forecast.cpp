@@ -126,7 +126,9 @@ void check(const Reach& r) {
     glidepath::detail::refuse("reach: this is no law: probabilities up to ", r.cdf.back(),
                               " by step ", r.step.back(), ", and ", r.prob_never, " of never");
   }
-  if (std::isnan(r.target)) glidepath::detail::refuse("reach: the target is NaN");
+  if (std::isnan(r.target)) {
+    glidepath::detail::refuse("reach: target is nan, expected a number");
+  }
   // One step: that of a run which is there already, or has spent its budget.
   if (!std::isfinite(r.budget) || (r.step.size() > 1 && r.step.back() != r.budget)) {
     glidepath::detail::refuse("reach: a budget of ", r.budget, " beside steps up to ",
@@ -136,10 +138,10 @@ void check(const Reach& r) {
 
 void check(const BestSoFar& b) {
   if (b.prob_past < 0 || b.prob_past > 1) {
-    glidepath::detail::refuse("best_so_far: prob_past ", b.prob_past, " is not in 0 to 1");
+    glidepath::detail::refuse("best_so_far: prob_past is ", b.prob_past, ", expected 0 to 1");
   }
   if (!std::isfinite(b.budget)) {
-    glidepath::detail::refuse("best_so_far: budget ", b.budget, " is not finite");
+    glidepath::detail::refuse("best_so_far: budget is ", b.budget, ", expected a finite number");
   }
 }
 

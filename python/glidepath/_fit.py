@@ -155,7 +155,7 @@ class Fit(Recorded):
     def _check(self) -> None:
         for name in ("sigma", "rss", "points"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name):g}, must not be negative")
+                raise ValueError(f"{name} is {getattr(self, name):g}, expected 0 or more")
 
     def predict(self, steps: ArrayLike) -> Floats:
         """Evaluate the curve.
@@ -246,15 +246,20 @@ class FitBatch(Result):
 
     def _check(self) -> None:
         expected = FAMILIES.get(self.family)
-        if expected is None or set(self.params) != set(expected):
-            raise ValueError(f"params {', '.join(self.params)} of the family {self.family!r:.40}")
+        if expected is None:
+            known = ", ".join(FAMILIES)
+            raise ValueError(f"family is {self.family!r:.40}, expected one of {known}")
+        if set(self.params) != set(expected):
+            given = ", ".join(self.params) or "empty"
+            raise ValueError(f"params is {given:.40}, expected {', '.join(expected)}")
         if not {self.sigma.size} == {self.status.size, *(p.size for p in self.params.values())}:
             raise ValueError("its columns have different lengths")
         unknown = set(self.status.tolist()) - set(_STATUSES.tolist())
         if unknown:
-            raise ValueError(f"status {min(unknown)!r:.40} is unknown")
+            known = ", ".join(_STATUSES.tolist())
+            raise ValueError(f"status is {min(unknown)!r:.40}, expected one of {known}")
         if np.any(self.sigma < 0):
-            raise ValueError(f"sigma is {self.sigma.min():g}, must not be negative")
+            raise ValueError(f"sigma is {self.sigma.min():g}, expected 0 or more")
 
     def predict(self, steps: ArrayLike, *, threads: int = 0) -> Floats:
         """Evaluate every curve at every step.
@@ -469,11 +474,11 @@ def evaluate_batch(
     """
     names = FAMILIES.get(family)
     if names is None:
-        raise InputError(f"evaluate_batch: unknown family {family!r}, known: {', '.join(FAMILIES)}")
+        known = ", ".join(FAMILIES)
+        raise InputError(f"evaluate_batch: family is {family!r:.80}, expected one of {known}")
     if set(names) != set(params):
-        raise InputError(
-            f"evaluate_batch: {family} has parameters {', '.join(names)}, got {', '.join(params)}"
-        )
+        given = ", ".join(params) or "empty"
+        raise InputError(f"evaluate_batch: params is {given}, expected {', '.join(names)}")
     columns = [values_of(params[name], name) for name in names]
     return _core.evaluate_columns(family, columns, values_of(steps, "steps"), threads, out)
 

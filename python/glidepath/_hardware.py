@@ -276,7 +276,7 @@ class Metrics(Result):
             An unknown source, or a log without it.
         """
         if source not in (None, "counter", "power"):
-            raise InputError(f"energy_j: source {source!r} is neither 'counter' nor 'power'")
+            raise InputError(f"energy_j: source is {source!r}, expected 'counter' or 'power'")
         return float(sum(self._energy(g, source)[1][-1] for g in range(len(self.gpus))))
 
     def energy_at(self, time_s: ArrayLike) -> Floats:

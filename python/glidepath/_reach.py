@@ -77,7 +77,7 @@ class Reach(Recorded):
             When the step is NaN.
         """
         if math.isnan(step):
-            raise InputError("reach: the step is NaN")
+            raise InputError("reach: step is nan, expected a number")
         return self._record.prob_by(step)
 
     def quantile(self, p: float, *, if_reached: bool = False) -> float:

@@ -103,7 +103,7 @@ def _settings_of(given: Mapping[str, float | str | bool] | None) -> dict[str, fl
             ) from None
         settings[key] = as_number
         if not math.isfinite(as_number):
-            raise InputError(f"trace: setting {key!r} is {value}, not a finite number")
+            raise InputError(f"trace: setting {key!r} is {value}, expected a finite number")
     return settings
 
 
@@ -177,17 +177,19 @@ class Trace(Result):
     ) -> None:
         given: Any = direction
         if not isinstance(given, str) or given not in ("min", "max"):
-            raise InputError(f"trace: direction {direction!r} is neither 'min' nor 'max'")
+            raise InputError(f"trace: direction is {direction!r}, expected 'min' or 'max'")
         steps, losses = _column(step, "step"), _column(loss, "loss")
         _core.validate_trace(steps, losses)
         rates = _beside(lr, "lr", steps.size)
         if rates is not None:
             bad = np.flatnonzero((rates < 0) | np.isinf(rates))
             if bad.size:
-                raise InputError(f"trace: lr[{bad[0]}] is {rates[bad[0]]:g}")
+                wrong = f"lr[{bad[0]}] is {rates[bad[0]]:g}"
+                raise InputError(f"trace: {wrong}, expected 0 or more and finite, or NaN")
         planned = None if planned_steps is None else number(planned_steps)
         if planned is not None and not (0 < planned < math.inf):
-            raise InputError(f"trace: planned_steps is {planned_steps}, must be a positive number")
+            wrong = f"planned_steps is {planned_steps}"
+            raise InputError(f"trace: {wrong}, expected above 0 and finite")
         put = object.__setattr__  # the class is frozen
         put(self, "step", steps)
         put(self, "loss", losses)
@@ -227,7 +229,7 @@ class Trace(Result):
             When the step is NaN.
         """
         if math.isnan(number(step)):
-            raise InputError("until: step is nan")
+            raise InputError("until: step is nan, expected a number")
         kept = int(np.searchsorted(self.step, step, side="right"))
         return replace(
             self,

@@ -63,7 +63,7 @@ class Decision(Recorded):
     def _check(self) -> None:
         steps = self.steps_to_target
         if self.probability < 0 or self.probability > 1:
-            raise ValueError(f"probability {self.probability:g} is not in 0 to 1")
+            raise ValueError(f"probability is {self.probability:g}, expected 0 to 1")
         if any(after < before for before, after in pairwise((0.0, *steps))):
             raise ValueError(f"quantiles {steps} of the steps to the target do not rise from 0")
 

@@ -93,7 +93,10 @@ Kinds kinds_of(std::string_view gpu, std::span<const JobKind> alone) {
                      " features, others on '", gpu, "' have ", kinds.of.front()->features.size());
     }
     for (const double x : kind.features) {
-      if (!std::isfinite(x)) detail::refuse("learn_pairs: '", kind.kind, "' has feature ", x);
+      if (!std::isfinite(x)) {
+        detail::refuse("learn_pairs: a feature of '", kind.kind, "' is ", x,
+                       ", expected a finite number");
+      }
     }
     kinds.of.push_back(&kind);
   }

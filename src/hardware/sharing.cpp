@@ -50,7 +50,9 @@ void detail::refuse_bad(const Profile& alone, std::string_view verb) {
   if (!(alone.memory_activity <= 1)) {
     refuse(verb, ": activity of the memory is ", alone.memory_activity, ", expected 1 at most");
   }
-  if (!(alone.memory_gb >= 0)) refuse(verb, ": memory is ", alone.memory_gb, " GB");
+  if (!(alone.memory_gb >= 0)) {
+    refuse(verb, ": memory is ", alone.memory_gb, " GB, expected 0 or more");
+  }
 }
 
 double detail::whole_card_share(const Profile& alone) {

@@ -11,9 +11,11 @@ namespace glidepath {
 
 void validate(const Tier& tier) {
   using detail::refuse;
-  if (tier.nodes < 0) refuse("tier '", tier.name, "': ", tier.nodes, " nodes");
+  if (tier.nodes < 0) {
+    refuse("tier '", tier.name, "': nodes is ", tier.nodes, ", expected 0 or more");
+  }
   if (tier.gpus_per_node < 1) {
-    refuse("tier '", tier.name, "': ", tier.gpus_per_node, " GPUs per node, expected 1 or more");
+    refuse("tier '", tier.name, "': gpus_per_node is ", tier.gpus_per_node, ", expected 1 or more");
   }
   if (tier.nodes > std::numeric_limits<int>::max() / tier.gpus_per_node) {
     refuse("tier '", tier.name, "': more than 2^31 - 1 GPUs");
@@ -22,7 +24,9 @@ void validate(const Tier& tier) {
        {std::pair{"memory_gb", tier.memory_gb}, std::pair{"host_memory_gb", tier.host_memory_gb},
         std::pair{"idle_watts", tier.idle_watts}, std::pair{"busy_watts", tier.busy_watts},
         std::pair{"price_per_gpu_hour", tier.price_per_gpu_hour}}) {
-    if (!(x >= 0 && std::isfinite(x))) refuse("tier '", tier.name, "': ", what, " is ", x);
+    if (!(x >= 0 && std::isfinite(x))) {
+      refuse("tier '", tier.name, "': ", what, " is ", x, ", expected 0 or more and finite");
+    }
   }
 }
 

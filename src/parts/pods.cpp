@@ -48,14 +48,14 @@ void validate(const FreeNode& node) {
            node.gpu_milli.size());
   }
   for (const int pods : node.gpu_pods) {
-    if (pods < 0) refuse("node '", node.name, "': gpu_pods is ", pods);
+    if (pods < 0) refuse("node '", node.name, "': gpu_pods is ", pods, ", expected 0 or more");
   }
 }
 
 void validate(const Pod& pod) {
   validate_amount("pod", pod.name, "cpu_milli", pod.cpu_milli);
   validate_amount("pod", pod.name, "memory_mib", pod.memory_mib);
-  if (pod.gpus < 0) refuse("pod '", pod.name, "': ", pod.gpus, " GPUs");
+  if (pod.gpus < 0) refuse("pod '", pod.name, "': gpus is ", pod.gpus, ", expected 0 or more");
   if (pod.gpu_milli < 1 || pod.gpu_milli > kWholeGpu) {
     refuse("pod '", pod.name, "': gpu_milli is ", pod.gpu_milli, ", expected 1 to 1000");
   }
@@ -280,7 +280,9 @@ std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes, std::span<cons
   if (!policy.reads_expected && !options.expected.empty()) {
     refuse("place_pods: the policy '", policy.name, "' does not read expected pods");
   }
-  if (options.pods_per_gpu < 0) refuse("place_pods: pods_per_gpu is ", options.pods_per_gpu);
+  if (options.pods_per_gpu < 0) {
+    refuse("place_pods: pods_per_gpu is ", options.pods_per_gpu, ", expected 0 or more");
+  }
   const Models models(nodes);
   std::vector<NodeState> states;
   for (const FreeNode& node : nodes) states.push_back(models.state(node, options.pods_per_gpu));
@@ -300,7 +302,9 @@ std::vector<std::string> pod_violations(std::span<const FreeNode> nodes, std::sp
   if (pods.size() != places.size()) {
     refuse("pod_violations: ", pods.size(), " pods, ", places.size(), " places");
   }
-  if (pods_per_gpu < 0) refuse("pod_violations: pods_per_gpu is ", pods_per_gpu);
+  if (pods_per_gpu < 0) {
+    refuse("pod_violations: pods_per_gpu is ", pods_per_gpu, ", expected 0 or more");
+  }
   for (const FreeNode& node : nodes) validate(node);
   for (const Pod& pod : pods) validate(pod);
   std::vector<FreeNode> left(nodes.begin(), nodes.end());

@@ -157,7 +157,8 @@ Partition best_partition(RowsView speeds) {
   for (std::ptrdiff_t job = 0; job < speeds.rows(); ++job) {
     for (const double speed : speeds.row(job)) {
       if (!(speed >= 0 && std::isfinite(speed))) {
-        refuse("best_partition: job ", job, " has the speed ", speed);
+        refuse("best_partition: job ", job, " has the speed ", speed,
+               ", expected 0 or more and finite");
       }
     }
   }

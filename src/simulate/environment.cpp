@@ -299,7 +299,8 @@ double Environment::step(std::span<const double> weights) {
   now.goals.clear();
   for (std::size_t k = 0; k < kObjectives; ++k) {
     if (!(weights[k] >= 0 && std::isfinite(weights[k]))) {
-      detail::refuse("environment: weight ", weights[k], ", expected 0 or more");
+      detail::refuse("environment: weights[", k, "] is ", weights[k],
+                     ", expected 0 or more and finite");
     }
     if (weights[k] > 0) now.goals.push_back({static_cast<Objective>(k), weights[k]});
   }

@@ -69,7 +69,9 @@ std::vector<double> left_of(const Job& job) {
     refuse("start_times: job ", job.id, " has neither remaining_steps nor budget_steps");
   }
   for (double& steps : left) {
-    if (!(steps >= 0)) refuse("start_times: job ", job.id, " has remaining_steps ", steps);
+    if (!(steps >= 0)) {
+      refuse("start_times: job ", job.id, " has remaining_steps ", steps, ", expected 0 or more");
+    }
     if (steps == kInfinity) steps = budget;
   }
   std::sort(left.begin(), left.end());
@@ -149,13 +151,16 @@ class Scripting {
   }
 
   void check_snapshot() const {
-    if (!std::isfinite(snapshot_.now_s)) refuse("start_times: now is ", snapshot_.now_s, " s");
+    if (!std::isfinite(snapshot_.now_s)) {
+      refuse("start_times: now_s is ", snapshot_.now_s, ", expected a finite time");
+    }
     for (const Tier& tier : snapshot_.tiers) validate(tier);
     for (const Job& job : snapshot_.jobs) check_job(job);
     for (const Job& job : options_.recent) check_job(job);
     for (const Allocation& held : snapshot_.running) {
       if (!std::isfinite(held.since_s)) {
-        refuse("start_times: job ", held.job, " runs since ", held.since_s, " s");
+        refuse("start_times: since_s of job ", held.job, " is ", held.since_s,
+               ", expected a finite time");
       }
     }
   }

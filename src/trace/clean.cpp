@@ -101,7 +101,7 @@ Cleaned clean(const Trace& raw, const CleanOptions& options) {
   require_columns(raw);
   detail::refuse_unknown(raw.direction, "clean: direction");
   if (options.max_points < 2) {
-    detail::refuse("clean: max_points is ", options.max_points, ", at least 2 are needed");
+    detail::refuse("clean: max_points is ", options.max_points, ", expected at least 2");
   }
   if (!(options.winsorize_sigmas >= 0)) {
     detail::refuse("clean: winsorize_sigmas is ", options.winsorize_sigmas, ", expected 0 or more");

@@ -96,8 +96,8 @@ Description description_beside(const std::filesystem::path& file) {
   if (direction == "max") {
     found.direction = Direction::max;
   } else if (!direction.empty() && direction != "min") {
-    refuse_file(detail::shown_path(json), ": direction '", detail::shown(direction),
-                "' is neither min nor max");
+    refuse_file(detail::shown_path(json), ": direction is '", detail::shown(direction),
+                "', expected min or max");
   }
   std::string metric = text_of(document, "metric");
   metric.erase(std::min(metric.find_first_of("(,;"), metric.size()));
@@ -164,7 +164,7 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
     const double step = csv.finite_number(step_column);
     cut = csv.unfinished() && !trace.step.empty() && step <= trace.step.back();
     if (cut) break;  // half of a number is no step that goes back
-    if (!detail::is_step(step)) csv.fail("step ", step, " is not ", detail::kStepRange);
+    if (!detail::is_step(step)) csv.fail("step is ", step, ", expected ", detail::kStepRange);
     if (!trace.step.empty() && step <= trace.step.back()) {
       csv.fail("step ", step, " of curve '", detail::shown(name), "' is not above the ",
                trace.step.back(), " before it");

@@ -17,17 +17,18 @@ namespace {
 
 constexpr int kCosinePieces = 128;  // the largest error of a straight piece is 4e-5 of the fall
 
+constexpr const char* kRateRange = "0 or more and finite";
 bool is_rate(double lr) { return std::isfinite(lr) && lr >= 0; }
 
 /// The warm-up up to the peak, after the options were checked.
 Schedule warmed_up(const char* name, double peak, double steps, double warmup, double final) {
   using detail::refuse;
-  if (!is_rate(peak)) refuse(name, ": peak ", peak, " is not a learning rate");
-  if (!is_rate(final)) refuse(name, ": final ", final, " is not a learning rate");
-  if (!(steps > 0)) refuse(name, ": steps ", steps, " is not positive");
-  if (!detail::is_step(steps)) refuse(name, ": steps ", steps, " is not ", detail::kStepRange);
+  if (!is_rate(peak)) refuse(name, ": peak is ", peak, ", expected ", kRateRange);
+  if (!is_rate(final)) refuse(name, ": final is ", final, ", expected ", kRateRange);
+  if (!(steps > 0)) refuse(name, ": steps is ", steps, ", expected more than 0");
+  if (!detail::is_step(steps)) refuse(name, ": steps is ", steps, ", expected at most 1e300");
   if (!(warmup >= 0 && warmup < steps)) {
-    refuse(name, ": warmup ", warmup, " is not between 0 and the ", steps, " steps");
+    refuse(name, ": warmup is ", warmup, ", expected 0 to below the ", steps, " steps");
   }
   Schedule schedule;
   const auto add = [&](double step, double lr) {
@@ -49,23 +50,24 @@ void Schedule::validate() const {
   if (step.empty()) refuse("schedule: it has no point");
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (!detail::is_step(step[i])) {
-      refuse("schedule: step[", i, "] is ", step[i], ", not ", detail::kStepRange);
+      refuse("schedule: step[", i, "] is ", step[i], ", expected ", detail::kStepRange);
     }
     if (i > 0 && step[i] <= step[i - 1]) {
-      refuse("schedule: step[", i, "] is ", step[i], ", not above the ", step[i - 1], " before it");
+      refuse("schedule: step[", i, "] is ", step[i], ", expected above the ", step[i - 1],
+             " before it");
     }
-    if (!is_rate(lr[i])) refuse("schedule: lr[", i, "] is ", lr[i], ", expected 0 or more");
+    if (!is_rate(lr[i])) refuse("schedule: lr[", i, "] is ", lr[i], ", expected ", kRateRange);
   }
 }
 
 double Schedule::at(double at_step) const {
   validate();
-  if (std::isnan(at_step)) detail::refuse("schedule: the step is NaN");
+  if (std::isnan(at_step)) detail::refuse("schedule: step is nan, expected a number");
   return detail::interpolate(at_step, step, lr);
 }
 
 Schedule Schedule::constant(double lr) {
-  if (!is_rate(lr)) detail::refuse("constant: lr ", lr, " is not a learning rate");
+  if (!is_rate(lr)) detail::refuse("constant: lr is ", lr, ", expected ", kRateRange);
   return {{0}, {lr}};
 }
 
@@ -93,7 +95,7 @@ Schedule Schedule::linear(double peak, double steps, const ScheduleEnds& ends) {
 Schedule Schedule::wsd(double peak, double steps, const WsdShape& shape) {
   Schedule schedule = warmed_up("wsd", peak, steps, shape.warmup, shape.final);
   if (!(shape.decay > 0 && shape.decay <= 1)) {
-    detail::refuse("wsd: decay ", shape.decay, " is not a share of the steps, above 0 and up to 1");
+    detail::refuse("wsd: decay is ", shape.decay, ", expected a share of the steps, above 0 to 1");
   }
   const double falls = steps * (1 - shape.decay);
   if (falls < shape.warmup) {

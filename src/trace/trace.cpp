@@ -25,7 +25,7 @@ void detail::refuse_unknown(Direction direction, std::string_view what) {
 Direction direction_named(std::string_view text) {
   if (text == "min") return Direction::min;
   if (text == "max") return Direction::max;
-  detail::refuse("trace: direction '", text, "' is neither min nor max");
+  detail::refuse("trace: direction is '", text, "', expected min or max");
 }
 
 namespace {
@@ -48,28 +48,29 @@ void validate(TraceView trace) {
   const auto& [step, loss, weight, lr, settings] = trace;
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (!detail::is_step(step[i])) {
-      refuse("trace: step[", i, "] is ", step[i], ", not ", detail::kStepRange);
+      refuse("trace: step[", i, "] is ", step[i], ", expected ", detail::kStepRange);
     }
     if (i > 0 && step[i] <= step[i - 1]) {
-      refuse("trace: step[", i, "] is ", step[i], ", not above the ", step[i - 1], " before it");
+      refuse("trace: step[", i, "] is ", step[i], ", expected above the ", step[i - 1],
+             " before it");
     }
   }
   for (std::size_t i = 0; i < weight.size(); ++i) {
     if (!(weight[i] >= 0 && weight[i] <= detail::kMaxWeight)) {
-      refuse("trace: weight[", i, "] is ", weight[i], ", not between 0 and ", detail::kMaxWeight);
+      refuse("trace: weight[", i, "] is ", weight[i], ", expected 0 to ", detail::kMaxWeight);
     }
   }
   if (settings == nullptr) return;
   for (const auto& [key, value] : *settings) {
     const double* number = std::get_if<double>(&value);
     if (number != nullptr && !std::isfinite(*number)) {
-      refuse("trace: setting '", key, "' is ", *number, ", not a finite number");
+      refuse("trace: setting '", key, "' is ", *number, ", expected a finite number");
     }
   }
 }
 
 TraceView until(TraceView trace, double step) {
-  if (std::isnan(step)) detail::refuse("until: step is nan");
+  if (std::isnan(step)) detail::refuse("until: step is nan, expected a number");
   require_equal_lengths(trace);
   const std::size_t kept =
       std::upper_bound(trace.step.begin(), trace.step.end(), step) - trace.step.begin();

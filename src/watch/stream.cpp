@@ -122,9 +122,11 @@ std::string_view name(Verdict verdict) noexcept {
 }
 
 Watch::Watch(WatchOptions options) : options_(std::move(options)) {
-  if (options_.target && std::isnan(*options_.target)) detail::refuse("watch: the target is NaN");
+  if (options_.target && std::isnan(*options_.target)) {
+    detail::refuse("watch: target is nan, expected a number");
+  }
   if (options_.budget && !detail::is_step(*options_.budget)) {
-    detail::refuse("watch: budget ", *options_.budget, " is not ", detail::kStepRange);
+    detail::refuse("watch: budget is ", *options_.budget, ", expected ", detail::kStepRange);
   }
   // Such as the -1 of frameworks, where it means no limit: not that the budget is spent.
   if (options_.budget && *options_.budget <= 0) {
@@ -142,7 +144,9 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
 
 void Watch::add(double step, double loss, double lr) {
   WatchState& s = state_;
-  if (!detail::is_step(step)) detail::refuse("watch: step ", step, " is not ", detail::kStepRange);
+  if (!detail::is_step(step)) {
+    detail::refuse("watch: step is ", step, ", expected ", detail::kStepRange);
+  }
   if (!std::isnan(lr) && !options_.schedule) {
     detail::refuse("watch: learning rate ", lr, " at step ", step, " without a schedule");
   }

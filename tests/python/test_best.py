@@ -103,7 +103,7 @@ def test_the_planned_end_is_the_budget_and_without_one_it_must_be_given() -> Non
     assert gp.best_so_far(planned) == gp.best_so_far(planned, budget=120)
     with pytest.raises(gp.InputError, match="best_so_far: the trace has no planned_steps"):
         gp.best_so_far(FALLING)
-    with pytest.raises(gp.InputError, match="best_so_far: budget inf is not between"):
+    with pytest.raises(gp.InputError, match="best_so_far: budget is inf, expected between"):
         gp.best_so_far(FALLING, budget=np.inf)
     with pytest.raises(gp.InputError, match="has direction 'max'"):
         gp.best_so_far(FALLING, budget=90, past=[gp.Trace(STEP, STEP, direction="max")])

@@ -257,7 +257,7 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("fit", "{curves}", "--plot", "{folder}"), ("--plot", "is a folder, expected a file")),
         (("report", "{curves}", "--out", "{folder}"), ("--out", "is a folder, expected a file")),
         (("bench", "accuracy", "{curves}", "--plot", "{folder}"), ("--plot", "is a folder")),
-        (("fit", ""), ("path is empty",)),
+        (("fit", ""), ("path is ''",)),
         (("fit", "http://127.0.0.1:9/"), ("127.0.0.1:9", "Connection refused")),
         (("fit", "http://127.0.0.1:port/"), ("127.0.0.1:port", "Port")),
         (("report", "{curves}", "--budget", "nan"), ("--budget nan",)),

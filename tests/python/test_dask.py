@@ -186,7 +186,7 @@ def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, family="pow9", client=client)
     with pytest.raises(gp.InputError, match=r"^forecast_table: at must be increasing steps$"):
         table_of.forecast_table(source, [3.0, 2.0], client=client)
-    with pytest.raises(gp.InputError, match="direction 'up'"):
+    with pytest.raises(gp.InputError, match="direction is 'up'"):
         table_of.forecast_table(source, [3.0], direction="up", client=client)
     with pytest.raises(gp.IoError, match="no Parquet file"):
         table_of.fit_table(tmp_path / "absent", client=client)

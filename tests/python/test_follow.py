@@ -194,7 +194,7 @@ def test_iterating_waits_between_the_looks(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_bad_arguments_are_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(gp.InputError, match="format 'x' is none of"):
+    with pytest.raises(gp.InputError, match="format is 'x', expected one of"):
         gp.Follow(tmp_path, format="x").poll()
     with pytest.raises(gp.InputError, match="path has type int"):
         gp.Follow(3).poll()

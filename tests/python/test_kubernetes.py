@@ -92,7 +92,7 @@ def test_which_way_is_better_is_a_word_or_what_the_name_says(tmp_path: Path) -> 
     assert urgency_of(log).stdout == urgency_of(log, "--direction", "max").stdout == "glide-soon\n"
     refused = urgency_of(log, "--direction", "up")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "urgency: --direction up is neither min nor max\n"
+    assert refused.stderr == "urgency: --direction is up, expected min or max\n"
 
 
 def test_what_a_job_says_in_its_comment_is_said_by_options(tmp_path: Path) -> None:

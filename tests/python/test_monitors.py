@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +196,7 @@ def test_windows_of_zeus_count_their_energy_up(tmp_path: Path) -> None:
     assert steps.energy_j() == 700.0
     assert steps.notes == ("windows 'step' were read, not epoch",)
     assert gp.read_metrics(log, run="epoch").energy_j() == 790.0
-    with pytest.raises(gp.IoError, match="no window 'x', only step, epoch"):
+    with pytest.raises(gp.IoError, match="run is 'x', expected a window: step, epoch"):
         gp.read_metrics(log, run="x")
 
 
@@ -212,6 +214,25 @@ def test_codecarbon_gives_the_energy_of_a_run(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------- what is damaged
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("time_s,power_w\n0,5\n1,much\n2,5\n", "3: power_w is 'much', expected a number"),
+        ("time_s,power_w\n0,5\n1,5 V\n2,5\n", "3: the unit of power_w is 'V', expected one of %"),
+        ("time_s,power_w\n0,5\nsoon,5\n2,5\n", "3: time_s is 'soon', expected seconds or a date"),
+        ("time_s,power_w\n0,5\nnan,5\n2,5\n", "3: time_s is 'nan', expected seconds or a date"),
+        ('{"time_s": 0, "power_w": 5}\n[1, 2]\n', "2: a row is [1, 2], expected an object of"),
+        ("Time,Power\n1,5\nsoon,5\n2,5\n", "3: Time is 'soon', expected seconds or a date"),
+        ("# gpu pwr\n# Idx W\n0 5\n0 much\n0 5\n", "4: pwr is 'much', expected a number"),
+    ],
+)
+def test_a_damaged_value_is_named_with_what_was_expected(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(gp.IoError, match=rf"log\.txt:{re.escape(said)}"):
+        gp.read_metrics(write(tmp_path / "log.txt", text))
 
 
 def test_a_damaged_row_names_its_line_and_an_unfinished_last_one_is_left_out(
@@ -251,9 +272,13 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     log = write(tmp_path / "log.txt", LOGS["nvidia_smi_dmon"])
     with pytest.raises(gp.InputError, match=r"times of its own, so every_s=2 is of no use"):
         gp.read_metrics(log, every_s=2.0)
+    with pytest.raises(gp.InputError, match="source is 'x', expected 'counter' or 'power'"):
+        gp.read_metrics(log).energy_j(source="x")
+    with pytest.raises(gp.InputError, match="every_s is nan, expected above 0 and finite"):
+        gp.read_metrics(log, every_s=math.nan)
     with pytest.raises(gp.InputError, match="run='a' is not for a log of nvidia_smi_dmon"):
         gp.read_metrics(log, run="a")
-    with pytest.raises(gp.InputError, match="format 'x' is none of radt"):
+    with pytest.raises(gp.InputError, match="format is 'x', expected one of radt"):
         gp.read_metrics(log, format="x")
     negative = write(tmp_path / "n.csv", "time_s,power_w\n0,5\n1,-5\n")
     with pytest.raises(gp.IoError, match=r"n\.csv: metrics: power_w has a value -5"):

@@ -130,10 +130,10 @@ def test_a_foreign_or_damaged_state_is_refused_in_a_sentence(
     [
         ({"factor": [1.0]}, "2 horizons, 1 factors"),
         ({"scheduled_factor": [1.0]}, "2 horizons, 1 scheduled factors"),
-        ({"factor": [1.0, 0.0]}, "factor 0 is not positive"),
-        ({"factor": [1.0, "inf"]}, "factor inf is not positive"),
-        ({"horizon": [0.4, 0.1]}, "horizon 0.1 after 0.4: horizons must increase"),
-        ({"runs": -1}, "widths by -1 runs"),
+        ({"factor": [1.0, 0.0]}, "factor is 0, expected above 0 and finite"),
+        ({"factor": [1.0, "inf"]}, "factor is inf, expected above 0 and finite"),
+        ({"horizon": [0.4, 0.1]}, "horizon[1] is 0.1, expected a finite number above 0.4"),
+        ({"runs": -1}, "runs is -1, expected 0 or more"),
     ],
 )
 def test_damaged_widths_are_refused_in_a_sentence(damage: dict[str, object], sentence: str) -> None:

@@ -85,7 +85,7 @@ def test_broken_snapshots_are_refused_by_name() -> None:
         gp.plan(cluster([job(1, None), job(1, None)]))
     with pytest.raises(gp.InputError, match="unknown objective 'speed', known: jct, known_size"):
         gp.plan(cluster([]), objective="speed")
-    with pytest.raises(gp.InputError, match="tier 'x': -1 nodes"):
+    with pytest.raises(gp.InputError, match="tier 'x': nodes is -1, expected 0 or more"):
         gp.Tier("x", -1)
     assert gp.plan(cluster([])).allocations == []
 

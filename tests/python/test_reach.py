@@ -133,7 +133,7 @@ def test_remaining_steps_are_equally_likely_never_negative_and_infinite_for_neve
     # What was reached already needs no steps; what cannot be reached needs infinitely many.
     assert gp.reach(trace, float(loss[10]), budget=300).remaining_steps(3).tolist() == [0, 0, 0]
     assert gp.reach(trace, 1.15, budget=50).remaining_steps(2).tolist() == [np.inf, np.inf]
-    with pytest.raises(gp.InputError, match="reach: 0 remaining steps, expected at least 1"):
+    with pytest.raises(gp.InputError, match="reach: remaining_steps is 0, expected at least 1"):
         law.remaining_steps(0)
 
 
@@ -156,7 +156,9 @@ def test_reaches_of_a_batch_equal_single_ones_whatever_the_threads() -> None:
 
 def test_a_batch_that_does_not_fit_is_refused_in_a_sentence() -> None:
     runs = [gp.Trace(*noisy_power_law(seed)) for seed in range(3)]
-    with pytest.raises(gp.InputError, match=r"^reach_batch: trace 1: reach: the target is NaN$"):
+    with pytest.raises(
+        gp.InputError, match=r"^reach_batch: trace 1: reach: target is nan, expected a number$"
+    ):
         gp.reach_batch(runs, [1.1, np.nan, 1.2], budgets=200)
     with pytest.raises(gp.InputError, match=r"^reach_batch: 3 traces but 2 targets$"):
         gp.reach_batch(runs, [1.1, 1.2], budgets=200)

@@ -98,9 +98,9 @@ def test_a_batch_is_read_in_one_way_or_refused_in_a_sentence() -> None:
         gp.reach_batch(runs, TARGET, budgets=900)
     by_point = gp.reach_batch(runs, TARGET, budgets=900, reached_by="point")
     assert by_point[0] == by_point[1] == gp.reach(runs[1], TARGET, budget=900)
-    with pytest.raises(gp.InputError, match=r"^reached_by 'level' is neither curve nor point$"):
+    with pytest.raises(gp.InputError, match=r"^reached_by is 'level', expected curve or point$"):
         gp.reach(runs[0], TARGET, budget=900, reached_by="level")
-    with pytest.raises(gp.InputError, match=r"^reached_by 'level' is neither curve nor point$"):
+    with pytest.raises(gp.InputError, match=r"^reached_by is 'level', expected curve or point$"):
         gp.Watch(reached_by="level")
 
 
@@ -243,7 +243,7 @@ def test_a_reading_that_is_none_or_has_no_target_is_refused_in_a_sentence(
 ) -> None:
     line = asked(tmp_path, verb)
     assert main([*line, "--reached-by", "level"]) == 2
-    error = "glidepath: reached_by 'level' is neither curve nor point\n"
+    error = "glidepath: reached_by is 'level', expected curve or point\n"
     assert capsys.readouterr() == ("", error)
     if verb == "plan":
         line, why = [verb, str(tmp_path)], f"{tmp_path} is no CSV of jobs"

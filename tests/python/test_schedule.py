@@ -236,19 +236,25 @@ def test_factories_give_the_shapes_that_trainers_have() -> None:
         (lambda: gp.Schedule([], []), "schedule: it has no point"),
         (
             lambda: gp.Schedule([2, 2], [0.1, 0.1]),
-            "schedule: step[1] is 2, not above the 2 before it",
+            "schedule: step[1] is 2, expected above the 2 before it",
         ),
-        (lambda: gp.Schedule([1, 2], [0.1, -1]), "schedule: lr[1] is -1, expected 0 or more"),
-        (lambda: gp.Schedule([1, 2], [0.1, np.nan]), "schedule: lr[1] is nan, expected 0 or more"),
-        (lambda: gp.Schedule.constant(-1), "constant: lr -1 is not a learning rate"),
+        (
+            lambda: gp.Schedule([1, 2], [0.1, -1]),
+            "schedule: lr[1] is -1, expected 0 or more and finite",
+        ),
+        (
+            lambda: gp.Schedule([1, 2], [0.1, np.nan]),
+            "schedule: lr[1] is nan, expected 0 or more and finite",
+        ),
+        (lambda: gp.Schedule.constant(-1), "constant: lr is -1, expected 0 or more and finite"),
         (
             lambda: gp.Schedule.cosine(1, 100, warmup=100),
-            "cosine: warmup 100 is not between 0 and the 100 steps",
+            "cosine: warmup is 100, expected 0 to below the 100 steps",
         ),
-        (lambda: gp.Schedule.linear(1, 0), "linear: steps 0 is not positive"),
+        (lambda: gp.Schedule.linear(1, 0), "linear: steps is 0, expected more than 0"),
         (
             lambda: gp.Schedule.wsd(1, 100, decay=0),
-            "wsd: decay 0 is not a share of the steps, above 0 and up to 1",
+            "wsd: decay is 0, expected a share of the steps, above 0 to 1",
         ),
         (
             lambda: gp.Schedule.wsd(1, 100, warmup=30, decay=0.9),

@@ -215,7 +215,7 @@ def test_mistakes_are_named() -> None:
     weighs.reset(seed=0)
     with pytest.raises(gp.InputError, match="expected 8 numbers"):
         weighs.step([1.0])
-    with pytest.raises(gp.InputError, match="weight -1, expected 0 or more"):
+    with pytest.raises(gp.InputError, match=r"weights\[\d\] is -1, expected 0 or more and finite"):
         weighs.step([-1.0] * 8)
     env = SchedulingEnv(draw(0))
     env.reset(seed=0)

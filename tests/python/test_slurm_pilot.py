@@ -336,8 +336,8 @@ def test_one_bad_job_does_not_spoil_the_command_of_the_others(world: World) -> N
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"mode": "sometimes"}, "mode 'sometimes' is neither 'advise' nor 'act'"),
-        ({"order": "best"}, "order 'best' is neither 'defer' nor 'nice'"),
+        ({"mode": "sometimes"}, "mode is 'sometimes', expected 'advise' or 'act'"),
+        ({"order": "best"}, "order is 'best', expected 'defer' or 'nice'"),
         ({"round_s": 0.0}, "round_s is 0, must be above 0 and finite"),
         ({"round_s": math.inf}, "round_s is inf, must be above 0 and finite"),
         ({"alpha": 0.5}, "watch: alpha is 0.5, expected between 0 and 0.5"),

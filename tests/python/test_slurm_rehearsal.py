@@ -125,7 +125,7 @@ def test_a_job_runs_only_where_it_can() -> None:
 def test_what_cannot_be_played_is_refused(tmp_path: Path) -> None:
     jobs: dict[str, Any] = {"job": [1], "submit_s": [0], "gpus": [1], "duration_s": [400]}
     workload = gp.Workload(TIERS, jobs)
-    with pytest.raises(gp.InputError, match="checkpoint 'often' is neither 'usr1' nor 'none'"):
+    with pytest.raises(gp.InputError, match="checkpoint is 'often', expected 'usr1' or 'none'"):
         rehearse(workload, checkpoint="often")  # type: ignore[arg-type]
     (tmp_path / "log.db").touch()
     with pytest.raises(gp.InputError, match="exists; a rehearsal begins a decision log of its own"):
@@ -162,7 +162,7 @@ def test_the_command_line_gives_one_document_with_the_keys_of_simulate(
         (["--simulated", "{trace}"], "is a trace of jobs: say how many --gpus there are"),
         (["--simulated", "nowhere"], "nowhere: no such file or folder"),
         (["--simulated", "{trace}", "--gpus", "1"], "job 2"),
-        (["--simulated", "{trace}", "--gpus", "2", "--order", "random"], "order 'random'"),
+        (["--simulated", "{trace}", "--gpus", "2", "--order", "random"], "order is 'random'"),
         (["--simulated", "{trace}", "--gpus", "2", "--round-s", "0"], "round_s is 0"),
     ],
 )

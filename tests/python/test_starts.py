@@ -115,8 +115,8 @@ def test_a_snapshot_that_cannot_be_is_refused_with_the_job() -> None:
             gp.start_times(gp.Snapshot(TIERS, jobs, running=running, now_s=now_s), "fifo")
 
     good = gp.Option(0, 1, 1.0)
-    refused("start_times: now is nan s", good, now_s=math.nan)
-    refused("start_times: job 1 runs since nan s", good, since_s=math.nan)
+    refused("start_times: now_s is nan, expected a finite time", good, now_s=math.nan)
+    refused("start_times: since_s of job 1 is nan, expected a finite time", good, since_s=math.nan)
     refused("start_times: job 2 runs at nan steps per second", gp.Option(0, 1, math.nan))
     refused("start_times: job 2 runs at inf steps per second", gp.Option(0, 1, math.inf))
     refused("start_times: job 2 asks 0 GPUs", gp.Option(0, 0, 1.0))

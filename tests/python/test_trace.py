@@ -102,8 +102,8 @@ def test_trace_without_points_is_a_trace() -> None:
     ("arguments", "options", "message"),
     [
         (([1, 2], [1]), {}, "2 steps but 1 losses"),
-        (([1, 1], [1, 2]), {}, r"step\[1\] is 1, not above the 1 before it"),
-        (([2, 1], [1, 2]), {}, r"step\[1\] is 1, not above the 2 before it"),
+        (([1, 1], [1, 2]), {}, r"step\[1\] is 1, expected above the 1 before it"),
+        (([2, 1], [1, 2]), {}, r"step\[1\] is 1, expected above the 2 before it"),
         (([1, NAN], [1, 2]), {}, r"step\[1\] is nan"),
         (([1, INF], [1, 2]), {}, r"step\[1\] is inf"),
         (([[1, 2]], [1, 2]), {}, "step: expected 1 dimension, got 2"),
@@ -113,8 +113,9 @@ def test_trace_without_points_is_a_trace() -> None:
         (([1, 2], [1, 2]), {"lr": [1, -1]}, r"lr\[1\] is -1"),
         (([1, 2], [1, 2]), {"lr": [INF, 1]}, r"lr\[0\] is inf"),
         (([1, 2], [1, 2]), {"wall_seconds": [1]}, "2 steps but 1 of wall_seconds"),
-        (([1, 2], [1, 2]), {"direction": "up"}, "direction 'up' is neither"),
-        (([1, 2], [1, 2]), {"planned_steps": 0}, "planned_steps is 0, must be a positive number"),
+        (([1, 2], [1, 2]), {"direction": "up"}, "direction is 'up', expected 'min' or 'max'"),
+        (([1, 2], [1, 2]), {"planned_steps": 0}, "planned_steps is 0, expected above 0 and finite"),
+        (([1, 2], [1, 2]), {"lr": [1, -1]}, r"lr\[1\] is -1, expected 0 or more and finite"),
         (([1, 2], [1, 2]), {"planned_steps": NAN}, "planned_steps is nan"),
         (([1, 2], [1, 2]), {"planned_steps": INF}, "planned_steps is inf"),
     ],
@@ -183,7 +184,7 @@ def test_until_is_what_was_known_at_a_step() -> None:
     assert len(run.until(0.5)) == 0
     assert len(run.until(3.9)) == 2
     assert run.until(INF) == run
-    with pytest.raises(gp.InputError, match="until: step is nan"):
+    with pytest.raises(gp.InputError, match="until: step is nan, expected a number"):
         run.until(NAN)
 
 
@@ -310,7 +311,7 @@ def test_missing_files_empty_folders_and_unknown_formats_are_named(tmp_path: Pat
         gp.read_traces(tmp_path)
     with pytest.raises(gp.IoError, match=r"none\.csv: No such file or directory"):
         gp.read_traces(tmp_path / "none.csv")
-    with pytest.raises(gp.InputError, match="format 'xml' is none of"):
+    with pytest.raises(gp.InputError, match="format is 'xml', expected one of"):
         gp.read_traces(tmp_path, format="xml")
 
 

@@ -175,7 +175,7 @@ def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
         ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
         ({"loss": "x"}, "damaged"),
         ({"schedule": [[1.0], [0.1]]}, "schedule: expected 'step' and 'lr'"),
-        ({"direction": "up"}, "direction 'up' is neither min nor max"),
+        ({"direction": "up"}, "direction is 'up', expected min or max"),
     ],
 )
 def test_watch_refuses_a_foreign_state_in_a_sentence(
@@ -266,7 +266,7 @@ def test_a_patience_that_counts_no_looks_is_refused_by_name(patience: Any) -> No
     [
         ('{"format": "glide', "Unterminated string"),
         ("", "Expecting value"),
-        ("[1]", r"not the state of a watch but \[1\]"),
+        ("[1]", r"it is \[1\], expected the state of a watch"),
         ("{}", "format"),
         ("\udcff", "decode"),
     ],

@@ -461,10 +461,14 @@ def test_what_would_have_no_effect_is_refused() -> None:
         )
     refused(lambda: gp.start_times(QUEUE, levels=[]), "start_times: no levels")
     refused(lambda: gp.fit(RUN, robust=""), "fit: robust is '', expected huber or cauchy")
-    refused(lambda: gp.reach(RUN, 2.1, reached_by=""), "reached_by '' is neither curve nor point")
-    refused(lambda: law().prob_by(math.nan), "reach: the step is NaN")
+    refused(lambda: gp.reach(RUN, 2.1, reached_by=""), "reached_by is '', expected curve or point")
+    refused(lambda: law().prob_by(math.nan), "reach: step is nan, expected a number")
     refused(lambda: gp.Schedule.constant(0.1).at([[5, 7]]), "step: expected 1 dimension, got 2")
-    refused(lambda: gp.evaluate_batch("x", {}, 1.0), "evaluate_batch: unknown family 'x'")
+    refused(
+        lambda: gp.evaluate_batch("x", {}, 1.0),
+        "evaluate_batch: family is 'x', expected one of pow2, pow3, pow4, exp3, weibull4, mmf4, "
+        "log2, powexp",
+    )
 
 
 NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
@@ -488,7 +492,7 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "directions": (
         lambda: ANY.Trace(STEP, LOSS, direction=np.array(["min", "max"])),
-        "trace: direction array(['min', 'max'], dtype='<U3') is neither 'min' nor 'max'",
+        "trace: direction is array(['min', 'max'], dtype='<U3'), expected 'min' or 'max'",
     ),
     "large": (
         lambda: gp.Workload(TIERS, {**JOBS, "gpus": 80}),
@@ -617,7 +621,7 @@ def test_no_traces_are_no_excuse_for_bad_options() -> None:
     refused(lambda: gp.reach_batch([], [1, 2]), "reach_batch: 0 traces but 2 targets")
     refused(
         lambda: gp.reach_batch([], 2.0, reached_by="x"),
-        "reached_by 'x' is neither curve nor point",
+        "reached_by is 'x', expected curve or point",
     )
     refused(lambda: gp.reach_batch([], 2.0, threads=-5), "threads is -5, expected 0 or more")
 

@@ -122,7 +122,7 @@ class Adviser:
     ) -> None:
         if mode not in ("advise", "act"):
             way = f"; say direction={mode!r}" if mode in ("min", "max") else ""
-            raise InputError(f"mode {mode!r} is neither 'advise' nor 'act'{way}")
+            raise InputError(f"mode is {mode!r}, expected 'advise' or 'act'{way}")
         self.mode, self._patience, self._lost = mode, counting("patience", patience), 0
         self._file = None if file is None else Path(file)
         if metric is not None and watch.get("direction") is None:
@@ -182,7 +182,7 @@ class Adviser:
         try:
             state = json.loads(file.read_text())
             if not isinstance(state, dict):
-                raise InputError(f"not the state of a watch but {state!r:.40}")
+                raise InputError(f"it is {state!r:.40}, expected the state of a watch")
             self._resume(state)
         except (ValueError, OSError) as error:
             raise IoError(f"{file}: cannot go on from this state ({error})") from None

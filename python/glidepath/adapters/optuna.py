@@ -129,7 +129,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         spend: float = 0.24,
     ) -> None:
         if mode not in ("advise", "act"):
-            raise InputError(f"mode {mode!r} is neither 'advise' nor 'act'")
+            raise InputError(f"mode is {mode!r}, expected 'advise' or 'act'")
         if not (math.isfinite(budget) and budget > 0):
             raise InputError(f"budget {budget} is not a positive number of steps")
         if not 0 < spend <= 1:

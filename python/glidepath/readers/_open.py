@@ -222,11 +222,9 @@ def read(
             return _read_page(page, metric)
     _check_text("format", format)
     if format is not None and format not in FORMATS:
-        raise InputError(f"read_traces: format {format!r} is none of {', '.join(FORMATS)}")
-    name = os.fsdecode(path)
-    _check_text("the path", name)
-    if not name or "\0" in name:
-        raise InputError(f"read_traces: the path {'is empty' if not name else 'has a NUL'}")
+        known = ", ".join(FORMATS)
+        raise InputError(f"read_traces: format is {format!r:.80}, expected one of {known}")
+    name = name_of(path, "read_traces")
     path = Path(name)
     with refusing(name):
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -244,21 +242,30 @@ def _address(text: str) -> str | None:
     if scheme.lower() not in ("http", "https"):
         raise InputError(f"read_traces: the address begins with {scheme!r}, expected http or https")
     if re.search(r"\s", rest):
-        raise InputError("read_traces: the address has a space, expected none")
+        raise InputError("read_traces: the address has a space, expected none")  # no login in it
     return f"{scheme.lower()}://{rest}"
 
 
-def _check_text(name: str, given: object) -> None:
+def _check_text(name: str, given: object, verb: str = "read_traces") -> None:
     if given is None:
         return
     if not isinstance(given, str):
-        raise InputError(f"read_traces: {name} is {given!r:.80}, expected text")
+        raise InputError(f"{verb}: {name} is {given!r:.80}, expected text")
     try:
         os.fsencode(given)
     except UnicodeEncodeError:
-        raise InputError(
-            f"read_traces: {name} is {given!r:.80}, expected text in Unicode"
-        ) from None
+        raise InputError(f"{verb}: {name} is {given!r:.80}, expected text in Unicode") from None
+
+
+def name_of(path: str | os.PathLike[str], verb: str) -> str:
+    """Give the name of a file or folder; InputError where none can have it."""
+    name = os.fsdecode(path)
+    _check_text("path", name, verb)
+    if not name:
+        raise InputError(f"{verb}: path is '', expected the name of a file or folder")
+    if "\0" in name:
+        raise InputError(f"{verb}: path is {name!r:.80}, expected a path without a NUL")
+    return name
 
 
 @contextmanager

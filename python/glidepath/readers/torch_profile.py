@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError
 from glidepath._step_profile import CATEGORIES, StepProfile, from_parts
-from glidepath.readers._open import refusing
+from glidepath.readers._open import name_of, refusing
 from glidepath.readers._series import lines, open_log
 
 Floats = NDArray[np.float64]
@@ -44,9 +44,7 @@ def read_profile(
     path: str | os.PathLike[str], *, gpus: int | None = None, nodes: int = 1
 ) -> StepProfile:
     """Read what the profiler recorded: `glidepath.read_profile`."""
-    name = os.fsdecode(path)
-    if not name or "\0" in name:
-        raise InputError(f"read_profile: the path {'is empty' if not name else 'has a NUL'}")
+    name = name_of(path, "read_profile")
     file = Path(name)
     with refusing(name):
         with open_log(file) as opened:

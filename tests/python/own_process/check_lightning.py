@@ -242,5 +242,5 @@ def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, An
     with pytest.raises(gp.InputError, match="'score' does not say which way is better: give dir"):
         kind(0.9, monitor="score")
     assert kind(0.9, monitor="score", direction="max").adviser.watch.to_dict()["direction"] == "max"
-    with pytest.raises(gp.InputError, match="neither 'advise' nor 'act'; say direction='max'"):
+    with pytest.raises(gp.InputError, match="expected 'advise' or 'act'; say direction='max'"):
         kind(0.9, mode="max")

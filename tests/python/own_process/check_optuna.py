@@ -214,7 +214,7 @@ def test_a_sampler_that_learns_from_pruned_trials_goes_on() -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: ForecastPruner(30, mode="x"), "mode 'x' is neither"),
+        (lambda: ForecastPruner(30, mode="x"), "mode is 'x', expected"),
         (lambda: ForecastPruner(0), "budget 0 is not a positive"),
         (lambda: ForecastPruner(30, spend=0.0), r"spend 0.0 is not in \(0, 1\]"),
         (lambda: ForecastPruner(30, target=math.nan), "target nan is not a number"),

@@ -59,7 +59,7 @@ def test_trials_are_judged_apart_and_advice_stops_nothing(example: dict[str, Any
         assert not stopper.stop_all()
         again = pickle.loads(pickle.dumps(stopper))
         assert told(again, "b", [0.4], 5) == [mode == "act"]
-    with pytest.raises(gp.InputError, match="mode 'x'"):
+    with pytest.raises(gp.InputError, match="mode is 'x'"):
         kind("loss", 0.5, mode="x")
     with pytest.raises(gp.InputError, match="patience is 0, expected a whole number of 1 or more"):
         kind("loss", 0.5, patience=0)

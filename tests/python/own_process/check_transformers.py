@@ -139,7 +139,7 @@ def test_evaluation_can_be_watched_and_a_wrong_mode_is_refused(
     run = trainer(example, tmp_path, [callback], **options)
     run.train()
     assert callback.adviser.decision.verdict == "reached"
-    with pytest.raises(gp.InputError, match="mode 'stop' is neither 'advise' nor 'act'"):
+    with pytest.raises(gp.InputError, match="mode is 'stop', expected 'advise' or 'act'"):
         example["ForecastCallback"](target=1.0, mode="stop")
 
 
@@ -230,5 +230,5 @@ def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, An
     with pytest.raises(gp.InputError, match="'score' does not say which way is better: give dir"):
         kind(0.9, metric="score")
     assert kind(0.9, metric="score", direction="max").adviser.watch.to_dict()["direction"] == "max"
-    with pytest.raises(gp.InputError, match="neither 'advise' nor 'act'; say direction='max'"):
+    with pytest.raises(gp.InputError, match="expected 'advise' or 'act'; say direction='max'"):
         kind(0.9, mode="max")

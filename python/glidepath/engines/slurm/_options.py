@@ -79,7 +79,7 @@ class PilotOptions:
         for name, known in _WORDS.items():
             given = getattr(self, name)
             if given not in known:
-                raise InputError(f"{name} {given!r} is neither {' nor '.join(map(repr, known))}")
+                raise InputError(f"{name} is {given!r}, expected {' or '.join(map(repr, known))}")
         if not 0 < self.round_s < math.inf:
             raise InputError(f"round_s is {self.round_s:g}, must be above 0 and finite")
         Watch(target=0.0, alpha=self.alpha, reached_by=self.reached_by or READING)  # its rules

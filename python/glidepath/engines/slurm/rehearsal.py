@@ -133,7 +133,7 @@ def rehearse(
         A decision log that cannot be written.
     """
     if checkpoint not in ("usr1", "none"):
-        raise InputError(f"checkpoint {checkpoint!r} is neither 'usr1' nor 'none'")
+        raise InputError(f"checkpoint is {checkpoint!r}, expected 'usr1' or 'none'")
     if log is not None and Path(log).exists():
         raise InputError(f"{os.fspath(log)}: exists; a rehearsal begins a decision log of its own")
     settings = replace(options or PilotOptions(), mode="act")

@@ -73,7 +73,7 @@ def main(
 ) -> None:
     """Print the priority class of a run; exit with 1 when too little is known of it."""
     if direction not in (None, *get_args(Direction)):
-        _refuse(f"--direction {direction} is neither min nor max")
+        _refuse(f"--direction is {direction}, expected min or max")
     if not 0.0 < steps_per_s < math.inf:
         _refuse(f"--steps-per-s {steps_per_s:g} is not above 0")
     if not 0.0 < budget < math.inf:

@@ -12,7 +12,7 @@ from typing import Any
 
 from glidepath._core import InputError, IoError
 from glidepath._hardware import Metrics
-from glidepath.readers._open import refusing
+from glidepath.readers._open import name_of, refusing
 from glidepath.readers._series import HEAD_BYTES, open_log
 from glidepath.readers.monitors._samples import Options
 
@@ -79,12 +79,11 @@ def read_metrics(
 ) -> Metrics:
     """Read what a monitor logged: `glidepath.read_metrics`."""
     if format is not None and format not in FORMATS:
-        raise InputError(f"read_metrics: format {format!r} is none of {', '.join(FORMATS)}")
+        known = ", ".join(FORMATS)
+        raise InputError(f"read_metrics: format is {format!r:.80}, expected one of {known}")
     if every_s is not None and not 0 < every_s < float("inf"):
-        raise InputError(f"read_metrics: every_s is {every_s}")
-    name = os.fsdecode(path)
-    if not name or "\0" in name:
-        raise InputError(f"read_metrics: the path {'is empty' if not name else 'has a NUL'}")
+        raise InputError(f"read_metrics: every_s is {every_s}, expected above 0 and finite")
+    name = name_of(path, "read_metrics")
     file = Path(name)
     with refusing(name):
         if file.is_dir():

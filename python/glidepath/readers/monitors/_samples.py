@@ -8,6 +8,7 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -60,21 +61,33 @@ class Options:
     run: str | None
 
 
-def quantity(cell: str, unit: str = "") -> float:
+def quantity(cell: str, unit: str = "", *, name: str = "a value") -> float:
     """Read a cell in the unit of `Metrics`; its own unit counts before that of its column.
 
-    ValueError where it is neither a number nor what stands for one that is not known.
+    ValueError, in which it is called `name`, where it is neither a number nor what stands for one
+    that is not known.
     """
     text = cell.strip()
     match = _CELL.fullmatch(text)
     if match is None:
         if _ABSENT.fullmatch(text):
             return NAN
-        raise ValueError(f"{text[:40]!r} is no number")
+        raise ValueError(f"{name} is {text[:40]!r}, expected a number")
     factor = UNITS.get(match[2] or unit)
     if factor is None:
-        raise ValueError(f"{(match[2] or unit)[:40]!r} is no known unit")
+        known = ", ".join(filter(None, UNITS))
+        raise ValueError(
+            f"the unit of {name} is {(match[2] or unit)[:40]!r}, expected one of {known}"
+        )
     return float(match[1]) * factor
+
+
+def bare_number(cell: str, name: str) -> float:
+    """Read a number without a unit; ValueError, in which it is called `name`, where it is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(f"{name} is {cell[:40]!r}, expected a number") from None
 
 
 _DATE = re.compile(
@@ -82,18 +95,19 @@ _DATE = re.compile(
 )
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, name: str = "a time") -> float:
     """Read a time: seconds since 1970, or a date and time of day; those without a zone as UTC.
 
-    ValueError where it is neither.
+    ValueError, in which it is called `name`, where it is neither.
     """
     text = text.strip()
     match = _DATE.fullmatch(text)
     if match is None:
-        found = float(text)
-        if not math.isfinite(found):
-            raise ValueError(f"{text!r} is no time")
-        return found
+        with suppress(ValueError):
+            found = float(text)
+            if math.isfinite(found):
+                return found
+        raise ValueError(f"{name} is {text[:40]!r}, expected seconds or a date and time")
     year, month, day, hour, minute = (int(match[k]) for k in range(1, 6))
     whole = datetime(year, month, day, hour, minute, tzinfo=timezone.utc).timestamp()
     zone = match[7] or "Z"
@@ -113,8 +127,11 @@ class Days:
 
     def seconds(self, text: str) -> float:
         """Read ``HH:MM:SS``; ValueError where it is none."""
-        hours, minutes, rest = text.split(":")
-        now = int(hours) * 3600 + int(minutes) * 60 + float(rest)
+        try:
+            hours, minutes, rest = text.split(":")
+            now = int(hours) * 3600 + int(minutes) * 60 + float(rest)
+        except ValueError:
+            raise ValueError(f"a time is {text[:40]!r}, expected HH:MM:SS") from None
         if now < self._last - 43200:
             self._days += 1
         self._last = now

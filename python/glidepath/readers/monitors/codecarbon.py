@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from glidepath._core import IoError
-from glidepath.readers.monitors._samples import Options, Samples, quantity, table_rows
+from glidepath.readers.monitors._samples import Options, Samples, bare_number, quantity, table_rows
 
 _NEEDED = ("run_id", "duration", "gpu_power", "gpu_energy")
 
@@ -27,21 +27,22 @@ def read(path: Path, options: Options) -> Samples:
         row = dict(zip(names, cells, strict=False))
         try:
             run_id = row["run_id"]
-            count = int(float(row.get("gpu_count") or 1)) or 1
             values = (
-                float(row["duration"]),
-                quantity(row["gpu_power"]),
-                quantity(row["gpu_energy"], "kWh"),
-                count,
+                bare_number(row["duration"], "duration"),
+                quantity(row["gpu_power"], name="gpu_power"),
+                quantity(row["gpu_energy"], "kWh", name="gpu_energy"),
+                int(bare_number(row.get("gpu_count") or "1", "gpu_count")) or 1,
             )
-        except (KeyError, ValueError) as error:
+        except KeyError as error:
+            raise IoError(f"{path}:{number}: no column {error}") from None
+        except ValueError as error:
             raise IoError(f"{path}:{number}: {error}") from None
         runs.setdefault(run_id, []).append(values)
     run = options.run
     if run is None and len(runs) > 1:
         raise IoError(f"{path}: {len(runs)} runs; say run= one of {', '.join(list(runs)[:8])}")
     if run is not None and run not in runs:
-        raise IoError(f"{path}: no run {run!r}, only {', '.join(list(runs)[:8])}")
+        raise IoError(f"{path}: run is {run!r}, expected one of {', '.join(list(runs)[:8])}")
     for rows in [runs[run]] if run is not None else runs.values():
         _add(samples, sorted(rows))
     return samples

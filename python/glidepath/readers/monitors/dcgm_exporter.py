@@ -6,7 +6,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from glidepath.readers.monitors._samples import NAN, Options, Samples, rows, unfinished
+from glidepath.readers.monitors._samples import (
+    NAN,
+    Options,
+    Samples,
+    bare_number,
+    rows,
+    unfinished,
+)
 
 # Names without DCGM_FI_, their columns, and the factor to their unit.
 FIELDS = {
@@ -70,7 +77,7 @@ def read(path: Path, options: Options) -> Samples:
         gpu = "/".join(part for part in (host, labels.get("gpu", "0")) if part)
         column, factor = FIELDS[match["name"]]
         try:
-            value = float(match["value"]) * factor
+            value = bare_number(match["value"], match["name"]) * factor
         except ValueError as error:
             unfinished(samples, number, str(error), last=last)
             continue

@@ -75,7 +75,7 @@ def read(path: Path, options: Options) -> Samples:
         try:
             time = seconds(row["time"]) if row["time"].strip() else NAN
             values = {
-                FIELDS[name][0]: quantity(cell, FIELDS[name][1])
+                FIELDS[name][0]: quantity(cell, FIELDS[name][1], name=name)
                 for name, cell in zip(names, cells, strict=True)
                 if name in FIELDS
             }

@@ -92,8 +92,11 @@ def read(path: Path, options: Options) -> Samples:
             )
             continue
         try:
-            values = {column: quantity(cells[at], names[at][1]) for column, at in chosen.items()}
-            time = seconds(cells[time_at]) if time_at >= 0 else NAN
+            values = {
+                column: quantity(cells[at], names[at][1], name=names[at][0])
+                for column, at in chosen.items()
+            }
+            time = seconds(cells[time_at], "timestamp") if time_at >= 0 else NAN
         except ValueError as error:
             unfinished(samples, number, str(error), last=last)
             continue

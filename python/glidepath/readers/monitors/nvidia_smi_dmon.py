@@ -83,7 +83,7 @@ def read(path: Path, options: Options) -> Samples:
         row = dict(zip(names, cells, strict=True))
         try:
             values = {
-                column: quantity(row[name], unit)
+                column: quantity(row[name], unit, name=name)
                 for name, (column, unit) in FIELDS.items()
                 if name in row
             }

@@ -49,7 +49,8 @@ def read(path: Path, options: Options) -> Samples:
     except ValueError as error:
         raise IoError(f"{path}: {error}") from None
     if not isinstance(document, dict):
-        raise IoError(f"{path}: expected an object of arrays")
+        what = f"the document is {document!r:.40}, expected an object of arrays"
+        raise IoError(f"{path}: {what}")
     columns = {}
     for key, values in document.items():
         field = FIELDS.get(key.removeprefix("DCGMI - "))

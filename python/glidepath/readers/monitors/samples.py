@@ -78,7 +78,8 @@ def read(path: Path, options: Options) -> Samples:
     try:
         for number, row in _objects(path, samples):
             if not isinstance(row, dict):
-                raise IoError(f"{path}:{number}: expected an object of names and values")
+                what = f"a row is {row!r:.40}, expected an object of names and values"
+                raise IoError(f"{path}:{number}: {what}")
             _add(samples, number, row, passed)
     except ValueError as error:
         raise IoError(f"{path}: {error}") from None
@@ -94,13 +95,13 @@ def _add(samples: Samples, number: int, row: dict[str, Any], passed: dict[str, N
         try:
             if name in FIELDS:
                 column, factor = FIELDS[name]
-                values[column] = quantity(text) * factor if text else NAN
+                values[column] = quantity(text, name=name) * factor if text else NAN
             elif name in _TIMES:
-                time = seconds(text) * _TIMES[name]
+                time = seconds(text, name) * _TIMES[name]
             elif name in _GPUS:
                 gpu = text
             else:
                 passed[name] = None
         except ValueError as error:
-            raise IoError(f"{samples.path}:{number}: {name}: {error}") from None
+            raise IoError(f"{samples.path}:{number}: {error}") from None
     samples.add(gpu, time, values)

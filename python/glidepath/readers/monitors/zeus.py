@@ -12,7 +12,14 @@ from collections import Counter
 from pathlib import Path
 
 from glidepath._core import IoError
-from glidepath.readers.monitors._samples import Options, Samples, quantity, seconds, table_rows
+from glidepath.readers.monitors._samples import (
+    Options,
+    Samples,
+    bare_number,
+    quantity,
+    seconds,
+    table_rows,
+)
 
 _WINDOWS = ["start_time", "window_name", "elapsed_time"]
 
@@ -42,16 +49,18 @@ def read(path: Path, options: Options) -> Samples:
                 raise ValueError(f"{len(row)} cells for {len(names)} names")
             if names[:3] == _WINDOWS:
                 energy = {
-                    match[1]: quantity(cell)
+                    match[1]: quantity(cell, name=name)
                     for name, cell in zip(names, row, strict=True)
                     if (match := re.fullmatch(r"gpu(\d+)_energy", name))
                 }
-                windows.append((row[1], seconds(row[0]), float(row[2]), energy))
+                began, length = seconds(row[0], names[0]), bare_number(row[2], names[2])
+                windows.append((row[1], began, length, energy))
                 continue
             milli = 1e-3 if names == ["Time", "Power"] else 1.0
             for name, cell in zip(names[1:], row[1:], strict=True):
                 gpu = name.removeprefix("power") if milli == 1.0 else "0"
-                samples.add(gpu, seconds(row[0]), {"power_w": quantity(cell) * milli})
+                watts = quantity(cell, name=name) * milli
+                samples.add(gpu, seconds(row[0], names[0]), {"power_w": watts})
         except ValueError as error:
             raise IoError(f"{path}:{number}: {error}") from None
     if names[:3] == _WINDOWS:
@@ -68,7 +77,8 @@ def _add_windows(
         return
     name = counts.most_common(1)[0][0] if run is None else run
     if name not in counts:
-        raise IoError(f"{samples.path}: no window {name!r}, only {', '.join(list(counts)[:8])}")
+        known = ", ".join(list(counts)[:8])
+        raise IoError(f"{samples.path}: run is {name!r}, expected a window: {known}")
     others = [other for other in counts if other != name]
     if others and run is None:
         samples.notes.append(f"windows {name!r} were read, not {', '.join(others[:8])}")
