@@ -7,10 +7,9 @@
 #include <optional>
 #include <string>
 
-#include <pybind11/stl/filesystem.h>
-
 #include "long_call.hpp"
 #include "numpy_view.hpp"
+#include "path.hpp"
 #include "plan_types.hpp"
 
 namespace glidepath::python {

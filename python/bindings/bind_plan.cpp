@@ -7,11 +7,10 @@
 #include <span>
 #include <string>
 
-#include <pybind11/stl/filesystem.h>
-
 #include "common/statistics.hpp"
 #include "long_call.hpp"
 #include "numpy_view.hpp"
+#include "path.hpp"
 #include "plan_types.hpp"
 
 namespace glidepath::python {
@@ -139,9 +138,8 @@ struct Convert<Learned> {
   }
   static Learned in(py::handle value, const Where& where) {
     if (value.is_none()) return {};
-    if (py::isinstance<py::str>(value) || py::hasattr(value, "__fspath__")) {
-      return {read_learned_values(value.cast<std::filesystem::path>())};
-    }
+    const bool is_file = py::isinstance<py::str>(value) || py::hasattr(value, "__fspath__");
+    if (is_file) return {read_learned_values(path_of(value, where.field).value())};
     return {Convert<std::vector<double>>::in(value, where)};
   }
   static std::vector<double> out(const Learned& learned) { return learned.values; }

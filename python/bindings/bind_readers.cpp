@@ -11,9 +11,9 @@
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 
 #include "long_call.hpp"
+#include "path.hpp"
 #include "record.hpp"
 #include "trace/readers/column_names.hpp"
 #include "trace/readers/formats.hpp"

@@ -4,9 +4,8 @@
 #include <string>
 #include <variant>
 
-#include <pybind11/stl/filesystem.h>
-
 #include "long_call.hpp"
+#include "path.hpp"
 #include "record.hpp"
 
 namespace py = pybind11;

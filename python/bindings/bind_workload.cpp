@@ -14,11 +14,11 @@
 #include <variant>
 #include <vector>
 
-#include <pybind11/stl/filesystem.h>
 #include <pybind11/typing.h>
 
 #include "forecast_records.hpp"
 #include "long_call.hpp"
+#include "path.hpp"
 #include "plan_types.hpp"
 #include "result_columns.hpp"
 #include "simulate/workload_tables.hpp"

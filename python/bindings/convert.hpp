@@ -75,17 +75,20 @@ using ArraysByName = py::typing::Dict<py::str, py::array>;
 using NumbersByName = py::typing::Dict<py::str, py::float_>;
 using MaybeArray = py::typing::Optional<py::array>;
 
+/// How Python shows a value, no longer than one line is.
+inline std::string on_one_line(py::handle value) {
+  const py::str line(py::str(" ").attr("join")(py::repr(value).attr("split")()));
+  if (py::len(line) <= 80) return std::string(line);
+  return std::string(py::str(line[py::slice(0, 77, 1)])) + "...";
+}
+
 /// The argument that is being read, for the sentence that refuses it.
 struct Where {
   std::string_view record{}, field{};
 
   [[noreturn]] void refuse(py::handle value, std::string_view expected) const {
-    // On one line, and no longer than one is.
-    const py::str line(py::str(" ").attr("join")(py::repr(value).attr("split")()));
-    std::string shown(line);
-    if (py::len(line) > 80) shown = std::string(py::str(line[py::slice(0, 77, 1)])) + "...";
-    throw py::type_error(std::string(record) + ": " + std::string(field) + " is " + shown +
-                         ", expected " + std::string(expected));
+    throw py::type_error(std::string(record) + ": " + std::string(field) + " is " +
+                         on_one_line(value) + ", expected " + std::string(expected));
   }
 };
 

@@ -144,6 +144,14 @@ def _is_whole(value: Any) -> bool:
     return getattr(value, "ndim", 0) == 0
 
 
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair of UTF-16
+        return False
+    return True
+
+
 def _refusal(
     function: Callable[..., Any],
     args: Sequence[Any],
@@ -168,7 +176,10 @@ def _refusal(
             continue
         if name in hints and not _fits(value, hints[name]):
             return f"{verb}: {name} is {_shown(value)}, expected {_words(hints[name])}"
-    if "incompatible function arguments" in str(error):
+    if re.search("incompatible (?:function|constructor) arguments", str(error)):
+        for name, value in given.items():
+            if isinstance(value, str) and not _is_encodable(value):
+                return f"{verb}: {name} is {_shown(value)}, expected text that UTF-8 can hold"
         for name, value in given.items():
             if hints.get(name) is int and not 0 <= value < 2**63:
                 return f"{verb}: {name} is {value}, expected a whole number of at most 64 bits"

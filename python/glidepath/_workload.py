@@ -137,7 +137,7 @@ class Workload(Shown):
         IoError
             Naming file and line.
         """
-        return cls._of(_core.workload_from_trace(os.fsencode(path), gpus, gpus_per_node))
+        return cls._of(_core.workload_from_trace(path, gpus, gpus_per_node))
 
     @classmethod
     def from_gavel(
@@ -248,7 +248,7 @@ class Workload(Shown):
         ``gangs.csv`` and ``phases.csv`` go beside it where jobs have them. IoError where one cannot
         be written.
         """
-        self._record.write_jobs(os.fsencode(path))
+        self._record.write_jobs(path)
 
     def __len__(self) -> int:
         return self._record.job_count
@@ -289,7 +289,7 @@ def read_rows(
     IoError names file and line: of a column of `needed` that is not there, of a row that does not
     fit the header.
     """
-    table = _core.read_cells(os.fsencode(path), needed)
+    table = _core.read_cells(path, needed)
     columns = table.columns
     return columns, [
         (line, dict(zip(columns, map(str.strip, cells), strict=True))) for line, cells in table.rows
@@ -432,7 +432,7 @@ def read_workload(folder: str | os.PathLike[str]) -> Workload:
     InputError
         Naming the job.
     """
-    return Workload._of(_core.read_workload(os.fsencode(folder)))
+    return Workload._of(_core.read_workload(folder))
 
 
 @checked
@@ -456,4 +456,4 @@ def generate_workload(folder: str | os.PathLike[str], *, users: int, seed: int =
     ------
     IoError, InputError
     """
-    return Workload._of(_core.generate_workload(os.fsencode(folder), users, seed))
+    return Workload._of(_core.generate_workload(folder, users, seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import pickle
 import re
 from collections.abc import Callable
@@ -486,6 +487,10 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: gp.simulate(workload(), "fifo", stream="a\0b"),
         "simulate: stream is 'a\\x00b', expected a path",
     ),
+    "values in a file with a NUL": (
+        lambda: gp.plan(QUEUE, objective="learned", learned="a\0b"),
+        "learned is 'a\\x00b', expected a path without a NUL",
+    ),
     "seeds beyond counting": (
         lambda: gp.compare(workload(), ["fifo"], seeds=2**63),
         f"compare: seeds is {2**63}, expected at most 1000000",
@@ -637,6 +642,57 @@ def test_a_state_of_a_watch_without_target_is_restored() -> None:
         {"budget": 100, "schedule": schedule, "lr": [0.1]},
     ):
         assert gp.Watch.from_dict({**state, **older}) == watch
+
+
+class Named:
+    """A path of a kind of its own."""
+
+    def __init__(self, name: object) -> None:
+        self._name = name
+
+    def __fspath__(self) -> Any:
+        return self._name
+
+
+def test_a_path_that_no_file_can_have_is_refused_wherever_it_goes(tmp_path: Path) -> None:
+    takes: dict[str, Callable[[Any], object]] = {
+        "read_learned_values": gp.read_learned_values,
+        "write_learned_values": lambda path: gp.write_learned_values(gp.learned_values(), path),
+        "from_trace": lambda path: gp.Workload.from_trace(path, gpus=4),
+        "read_workload": gp.read_workload,
+        "generate_workload": lambda path: gp.generate_workload(path, users=2),
+        "write_jobs": workload().write_jobs,
+        "read_pairs": gp.read_pairs,
+        "read_traces": gp.read_traces,
+        "metrics_of": gp.metrics_of,
+        "read_metrics": gp.read_metrics,
+        "read_profile": gp.read_profile,
+        "plan": lambda path: gp.plan(QUEUE, objective="learned", learned=path),
+    }
+    wrong = {
+        "a\0b": "is 'a\\x00b', expected a path without a NUL",
+        "\ud800": "is '\\ud800', expected text in Unicode",
+    }
+    for verb, take in takes.items():
+        for name, said in wrong.items():
+            for path in (name, Named(name)):
+                with pytest.raises(gp.InputError) as error:
+                    take(path)
+                assert str(error.value).endswith(said), verb
+        with pytest.raises(TypeError, match=r"Named\.__fspath__"):
+            take(Named(3))
+        with pytest.raises(gp.IoError, match="absent"):  # whatever its bytes are
+            take(Named(os.fsencode(tmp_path / "absent" / "a") + b"\xff"))
+
+
+def test_text_that_no_file_can_hold_is_refused_by_the_name_of_its_argument() -> None:
+    for call, name in (
+        (lambda: gp.Watch(reached_by="\ud800"), "Watch: reached_by"),
+        (lambda: gp.start_times(QUEUE, "\ud800"), "start_times: policy"),
+        (lambda: gp.forecast(RUN, [1e3], constants="\ud800"), "forecast: constants"),
+    ):
+        with pytest.raises(TypeError, match=rf"^{name} is '\\ud800', expected text that UTF-8"):
+            call()  # type: ignore[no-untyped-call]
 
 
 def test_a_reader_refuses_in_our_words(tmp_path: Path) -> None:
