@@ -74,6 +74,17 @@ TEST(WatchTest, AReasonGivesLossesInSixDigitsAndSaysWhichBestItMeans) {
             "the budget of 3 steps is spent and the best single value was 2.01235");
   spent.add(4, 1.0123456788);
   EXPECT_EQ(spent.decision().reason, "target 1.01235 was reached at step 4");
+  const auto end_of = [](double budget) {
+    Watch watch({.target = 1, .budget = budget});
+    watch.add(budget, 2);
+    return watch.decision().reason;
+  };
+  const std::string spent_on = " steps is spent and the best single value was 2";
+  EXPECT_EQ(end_of(999), "the budget of 999" + spent_on);
+  EXPECT_EQ(end_of(1000), "the budget of 1 000" + spent_on);
+  EXPECT_EQ(end_of(1234567), "the budget of 1 234 567" + spent_on);
+  EXPECT_EQ(end_of(1234567.5), "the budget of 1234567.5" + spent_on);
+  EXPECT_EQ(end_of(1e200), "the budget of 1e+200" + spent_on);
   Watch climbed;
   for (int step = 1; step <= 12; ++step) climbed.add(step, step < 7 ? 2.0123456789 : 99.123456789);
   EXPECT_EQ(climbed.decision().reason,

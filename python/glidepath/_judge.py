@@ -106,6 +106,6 @@ def rule(
     chance = 1.0 - law.prob_never
     if np.isfinite(trace.loss).sum() < MIN_WATCHED_POINTS:
         return Ruling(decision, stop, chance, steps, decision.reason)
-    said = f"reaches {target:g} by step {plan.budget:.10g} with probability"
+    said = f"reaches {target:g} by step {series.count(plan.budget)} with probability"
     reason = f"{said} {series.percent(chance)}{means.weighed}"
     return Ruling(decision, stop, chance, steps, reason)

@@ -143,6 +143,15 @@ std::string loss_in_words(double loss) {
   return text;
 }
 
+/// A step with all of its digits, in groups of three: 41 200.
+std::string step_in_words(double step) {
+  std::string text = detail::sentence(step);
+  if (text.find_first_not_of("-0123456789") != std::string::npos) return text;
+  const std::size_t first = text.front() == '-' ? 1 : 0;
+  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, 1, ' ');
+  return text;
+}
+
 /// What the probability of reaching the target means by now.
 void weigh(const WatchState& s, const WatchOptions& o, double start, double budget, Decision& d) {
   // A run is looked at again and again, and ends at the first never. So the error rate is spent as
@@ -157,11 +166,12 @@ void weigh(const WatchState& s, const WatchOptions& o, double start, double budg
   const bool settled = share >= kSettledShare && (on_its_way || share >= kPlateauShare);
   const bool slow = settled && !gains(s, o, start, budget);
   const double spent = alpha * std::pow(share, kSpending);
-  d.reason = detail::sentence("reaches ", loss_in_words(*o.target), " by step ", budget,
-                              " with probability ", percent(d.probability));
+  d.reason = detail::sentence("reaches ", loss_in_words(*o.target), " by step ",
+                              step_in_words(budget), " with probability ", percent(d.probability));
   if (d.probability >= 1 - alpha) {
     d.verdict = Verdict::will_reach;
-    d.reason += detail::sentence(", in ", std::round(d.steps_to_target[1]), " steps by the median");
+    d.reason += detail::sentence(", in ", step_in_words(std::round(d.steps_to_target[1])),
+                                 " steps by the median");
   } else if (slow && d.probability <= spent) {
     d.verdict = Verdict::never;
     d.reason += ", no more than the " + percent(spent) + " that count as never by now";
@@ -194,7 +204,7 @@ Decision Watch::decision() const {
     d.probability = 1;
     d.steps_to_target = {0, 0, 0};
     d.reason = detail::sentence("target ", loss_in_words(*options_.target), " was reached at step ",
-                                s.reached_step);
+                                step_in_words(s.reached_step));
     return d;
   }
   if (detail::Gaps{s.trailing_nonfinite, s.longest_gap}.diverged()) {
@@ -227,9 +237,8 @@ Decision Watch::decision() const {
   }
   if (!s.step.empty() && s.last_step >= budget) {
     d.verdict = Verdict::never;
-    d.reason =
-        detail::sentence("the budget of ", budget, " steps is spent and the best single value was ",
-                         loss_in_words(s.best_loss));
+    d.reason = "the budget of " + step_in_words(budget) +
+               " steps is spent and the best single value was " + loss_in_words(s.best_loss);
     return d;
   }
   const bool few = s.step.size() < detail::kMinWatchedPoints;

@@ -15,6 +15,7 @@ import pytest
 import glidepath as gp
 from glidepath import cli
 from glidepath._answer import when
+from glidepath._pictures import series
 from glidepath.cli._console import EXIT_CODES, plain
 from glidepath.cli._simulate import _COMPARED as COMPARED
 
@@ -582,6 +583,18 @@ def test_when_a_target_is_reached_is_said_in_words(
     steps: tuple[float, float, float], words: str
 ) -> None:
     assert when(*steps) == words
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [(0, "0"), (999, "999"), (-1234, "-1 234"), (1.5e6, "1 500 000"), (1234567.5, "1234567.5")],
+)
+def test_a_step_keeps_its_digits_in_groups_of_three(step: float, words: str) -> None:
+    assert series.count(step) == series.count(np.float64(step)) == words
+
+
+def test_a_step_that_is_not_finite_has_a_word() -> None:
+    assert (series.count(np.inf), series.count(np.nan)) == ("inf", "nan")
 
 
 def test_one_result_is_not_several(curves: Path, capsys: pytest.CaptureFixture[str]) -> None:

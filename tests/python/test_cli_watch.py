@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def test_once_says_what_the_library_decides(
     reach = gp.reach(trace, 1.05, budget=20000)  # of all points, as `forecast` says it
     assert row["probability"] == 1.0 - reach.prob_never
     assert row["probability"] == pytest.approx(decision.probability, abs=0.1)
-    assert row["reason"].startswith("reaches 1.05 by step 20000 with probability ")
+    assert row["reason"].startswith("reaches 1.05 by step 20 000 with probability ")
     assert row["steps_q50"] == reach.quantile(0.5) - 2000
     assert row["seconds_q50"] == pytest.approx(row["steps_q50"] / 2)  # the log's clock
     assert row["reach_q50"] == 2000 + row["steps_q50"]
@@ -88,6 +89,24 @@ def test_once_says_what_the_library_decides(
     code, out, _ = run(capsys, file, "--target", 1.05, "--budget", 20000, "--once")
     assert code == 0
     assert row["reason"] in out.replace("\n", " ")
+
+
+def test_steps_are_written_in_one_form_however_often_they_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "log.csv"
+    log(file, 2000)
+    _, out, _ = run(capsys, file, "--target", 1.05, "--budget", 1_500_000, "--once")
+    said = out.replace("\n", " ")
+    for words in ("step 2 000, loss", "by step 1 500 000 with", "forecast at step 1 500 000:"):
+        assert words in said
+    assert not re.search(r"\d{4,}|\de\+", re.sub(r"\.\d+", "", said))
+    assert cli.main(["forecast", str(file), "--budget", "1500000"]) == 0
+    row = capsys.readouterr().out
+    assert re.search(r"2 000 .* 1 500 000 ", row)
+    # Those of a `Watch`, whose reason is shown where it settles the matter.
+    _, out, _ = run(capsys, file, "--target", 1.08, "--once")
+    assert re.search(r"target 1\.08 was reached at step \d \d{3} ", out.replace("\n", " "))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +168,7 @@ def test_without_a_terminal_each_change_is_a_sentence(
     code, out, err = run(capsys, file, "--target", 1.05)
     first, second = out.splitlines()
     assert first.startswith("log.csv: step 100, loss ")
-    assert "reaches 1.05 by step 20000 with probability" in second
+    assert "reaches 1.05 by step 20 000 with probability" in second
     assert err == f"waiting: {file}: the last line is not complete yet\n"
     assert code == 130
 
@@ -165,7 +184,7 @@ def test_the_view_of_a_terminal_is_kept_up_to_date(
     between(lambda: log(file, 100), lambda: log(file, 2000))
     assert cli.main(["watch", str(file), "--target", "1.05"]) == 130
     text = screen.getvalue()
-    waiting, first, second = (text.index(s) for s in ("waiting: ", "step 100,", "step 2000,"))
+    waiting, first, second = (text.index(s) for s in ("waiting: ", "step 100,", "step 2 000,"))
     assert waiting < first < second
     assert "█" in text
     assert text.rstrip("\n").endswith("\x1b[?25h")  # the cursor is back

@@ -73,7 +73,7 @@ def test_runs_get_a_forecast_and_the_verdict_of_a_watch(tmp_path: Path) -> None:
     rows = embedded(text, "data")
     assert [row["verdict"] for row in rows] == ["unknown", "never", "diverged"]
     assert [row["stop"] for row in rows] == [False, True, True]
-    assert rows[0]["reason"].startswith("reaches 2.15 by step 1000 with probability")
+    assert rows[0]["reason"].startswith("reaches 2.15 by step 1 000 with probability")
     assert "on its way <b>" not in text.replace(json.dumps("on its way <b>"), "")
 
 

@@ -73,7 +73,7 @@ def test_a_hopeless_job_is_cancelled_and_the_log_says_why(world: World) -> None:
     assert run.step < 1000
     told = [event for event in world.story(1) if event.kind == "stop"]
     assert [event.phase for event in told] == ["intended", "done"]
-    assert told[0].why.startswith("reaches 0.01 by step 2000 with probability ")
+    assert told[0].why.startswith("reaches 0.01 by step 2 000 with probability ")
     assert told[0].why.endswith(" that count as never by now")
     assert told[0].command == "scancel 1"
 
@@ -472,6 +472,7 @@ def test_a_note_is_written_anew_when_its_reason_has_changed() -> None:
     assert (
         gist("done 26 Nov 09:00; reached 0.3 by step 5; gets no other GPU")[1]
         == gist("reached 0.3 by step 9; gets no other GPU")[1]
+        == gist("reached 0.3 by step 1 009; gets no other GPU")[1]
     )
 
 

@@ -30,7 +30,7 @@ class Box:
 
 def count(value: float) -> str:
     """Write a step as a reader does: 41 200, not 4.12e4."""
-    return f"{value:,.0f}".replace(",", " ") if value == round(value) else f"{value:g}"
+    return f"{value:,.0f}".replace(",", " ") if float(value).is_integer() else f"{value:.10g}"
 
 
 def percent(chance: float) -> str:

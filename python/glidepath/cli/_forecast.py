@@ -167,8 +167,8 @@ def _horizons(rows: list[dict[str, Any]]) -> list[str]:
 def _cells(row: dict[str, Any], *, several: bool) -> list[str]:
     cells = [
         row["run"],
-        f"{row['observed_to']:g}",
-        f"{row['at']:g}",
+        series.count(row["observed_to"]),
+        series.count(row["at"]),
         f"{row['median']:.4g}",
         f"{row['q10']:.4g} to {row['q90']:.4g}",
         row["status"],

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from glidepath import _core
 from glidepath._answer import quantile_keys
 from glidepath._answer import starts as words
 from glidepath._core import PlanOptions
+from glidepath._pictures import series
 from glidepath._simulate import policy_named
 from glidepath.cli._console import (
     ANSWER,
@@ -133,7 +133,7 @@ def _plan_own(
     """Plan the jobs of a file."""
     from glidepath.cli._plan_jobs import outlook_in_words, read_jobs
 
-    there, notes = _core.read_tiers(os.fsencode(tiers))
+    there, notes = _core.read_tiers(tiers)
     for note in notes:
         say(note, to=stderr)
     jobs = read_jobs(path, there, reached_by=reached_by)
@@ -279,6 +279,10 @@ def _document(
     }
 
 
+def _whole(steps: float) -> str:
+    return series.count(float(f"{steps:.0f}"))
+
+
 def _print_jobs(
     workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan, rows: list[dict[str, Any]]
 ) -> None:
@@ -295,7 +299,7 @@ def _print_jobs(
                 job.user,
                 _place_cell(row),
                 _start_cell(row),
-                f"{job.steps_done:.0f} of {job.budget_steps:.0f}",
+                f"{_whole(job.steps_done)} of {_whole(job.budget_steps)}",
                 row["reason"],
             )
             for job, row in jobs

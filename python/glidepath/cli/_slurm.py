@@ -400,7 +400,8 @@ def story(events: list[Event]) -> list[str]:
         if event.kind == "forecast":
             odds = detail.get("probability")
             where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
-            what = f"step {detail['observed_to']:g}" if detail["observed_to"] else "no log yet"
+            seen = detail["observed_to"]
+            what = f"step {series.count(seen)}" if seen else "no log yet"
             if odds is not None:
                 what += f", P(target) {series.chance(odds, 2)}, {meaning(detail['verdict']).words}"
             lines.append(f"{clock}  {where}: {what}; {event.why}")
@@ -495,7 +496,7 @@ def _table(result: Round) -> None:
             view.job.state.lower(),
             f"{view.tier} → {view.planned}" if moves else view.tier,
             "" if view.starts_s is None else starts(view.starts_s),
-            f"{forecast.last_step:g}" if forecast.last_step else "",
+            series.count(forecast.last_step) if forecast.last_step else "",
             "" if math.isnan(forecast.probability) else series.chance(forecast.probability, 2),
             _left(view),
             meaning(forecast.verdict).words,

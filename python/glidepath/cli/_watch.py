@@ -32,6 +32,7 @@ from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
 from glidepath._judge import rule
 from glidepath._metrics import reached_by_name
+from glidepath._pictures import series
 from glidepath._trace import pace
 from glidepath._verdicts import meaning
 from glidepath._watch import ALPHA
@@ -288,7 +289,7 @@ class _View:
 
 
 def _position(row: dict[str, Any]) -> str:
-    return f": step {row['observed_to']:g}, {row['metric']} {row['loss']:.4g}"
+    return f": step {series.count(row['observed_to'])}, {row['metric']} {row['loss']:.4g}"
 
 
 def _sentences(row: dict[str, Any]) -> list[str]:
@@ -305,7 +306,7 @@ def _sentences(row: dict[str, Any]) -> list[str]:
     sentences += [best_in_words(row), in_words(row)]
     if row["past_runs"]:
         sentences.append(f"learned from {counted(row['past_runs'], 'past run')}")
-    return [*sentences, f"forecast at step {row['at']:g}: {law}"]
+    return [*sentences, f"forecast at step {series.count(row['at'])}: {law}"]
 
 
 def _public(row: dict[str, Any]) -> dict[str, Any]:

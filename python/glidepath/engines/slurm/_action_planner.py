@@ -462,7 +462,8 @@ def _gist(comment: str) -> tuple[str, str]:
         probability = parts.pop(0).removeprefix(_CHANCE)[:3]
     if parts and parts[0].startswith(_DONE):
         del parts[0]
-    return probability, "".join(c for c in "; ".join(parts) if c.isalpha() or c == " ")
+    words = "".join(c for c in "; ".join(parts) if c.isalpha() or c == " ")
+    return probability, " ".join(words.split())  # 9 411 has a blank more than 941
 
 
 def _round_up(minutes: float) -> int:

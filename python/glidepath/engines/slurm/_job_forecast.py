@@ -13,6 +13,7 @@ from glidepath import _core
 from glidepath._core import InputError, open_budget
 from glidepath._judge import judge
 from glidepath._metrics import reached_by_name
+from glidepath._pictures import series
 from glidepath._plan import REMAINING_SAMPLES
 from glidepath._reach import reach
 from glidepath._trace import Trace
@@ -114,7 +115,7 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
         decision, stop = _judge(trace, reached_by, progress, request, options)
         means = meaning(decision.verdict)
         if means.is_reached:
-            why = f"reached {target:g} by step {step:g}"
+            why = f"reached {target:g} by step {series.count(step)}"
             return replace(
                 seen,
                 verdict=decision.verdict,
