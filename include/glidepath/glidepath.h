@@ -313,7 +313,7 @@ typedef struct glidepath_plan_options_t {
   const double* power_cap_w; /**< of all GPUs in use */
   const double* max_wait_s;  /**< after this wait a job is placed before all others */
   double min_run_s;          /**< for which a job that was started is not preempted */
-  int32_t in_nodes;          /**< 1: gangs must fit in nodes */
+  int32_t in_nodes;          /**< 1: gangs must fit in nodes, 0: they need not */
 } glidepath_plan_options_t;
 
 typedef struct glidepath_plan_t glidepath_plan_t;

@@ -25,9 +25,15 @@ T value_or(const T* values, std::size_t i, T otherwise) {
 
 int int_of(std::int64_t value, const char* name) {
   if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max()) {
-    detail::refuse(name, " ", value, " is out of range");
+    detail::refuse(name, " is ", value, ", expected a number of 32 bits");
   }
   return static_cast<int>(value);
+}
+
+/// A flag. Another value than 0 and 1 was meant for another field, or for a later version.
+bool flag_of(std::int32_t value, const char* name) {
+  if (value != 0 && value != 1) detail::refuse(name, " is ", value, ", expected 0 or 1");
+  return value == 1;
 }
 
 std::vector<Tier> tiers_of(const glidepath_snapshot_t& s) {
@@ -115,7 +121,7 @@ PlanOptions plan_options(const glidepath_plan_options_t* given) {
   if (read_in.max_wait_s != nullptr) options.dynamics.max_wait_s = *read_in.max_wait_s;
   if (read_in.power_cap_w != nullptr) options.limits.power_cap_w = *read_in.power_cap_w;
   options.limits.min_run_s = read_in.min_run_s;
-  options.limits.in_nodes = read_in.in_nodes != 0;
+  options.limits.in_nodes = flag_of(read_in.in_nodes, "plan options: in_nodes");
   return options;
 }
 

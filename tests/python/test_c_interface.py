@@ -476,6 +476,29 @@ def test_an_option_of_a_job_that_is_not_there_is_refused(library: ctypes.CDLL) -
     assert b"option 0 is of job 7" in library.glidepath_last_error()
 
 
+@pytest.mark.parametrize("flag", [7, 2, -1])
+def test_a_flag_that_is_neither_0_nor_1_is_refused(library: ctypes.CDLL, flag: int) -> None:
+    _, given = live_jobs()
+    options, refused = new("plan_options", in_nodes=flag), ctypes.c_void_p()
+    status = library.glidepath_plan(
+        ctypes.byref(given), ctypes.byref(options), ctypes.byref(refused)
+    )
+    assert (status, refused.value) == (INPUT_ERROR, None)
+    said = f"plan options: in_nodes is {flag}, expected 0 or 1"
+    assert library.glidepath_last_error().decode() == said
+
+
+def test_a_number_of_more_than_32_bits_is_refused(library: ctypes.CDLL) -> None:
+    _, given = live_jobs()
+    nodes = np.full(given.tiers, 2**40)
+    given.nodes = nodes.ctypes.data
+    refused = ctypes.c_void_p()
+    status = library.glidepath_plan(ctypes.byref(given), None, ctypes.byref(refused))
+    assert status == INPUT_ERROR
+    said = f"snapshot: nodes is {2**40}, expected a number of 32 bits"
+    assert library.glidepath_last_error().decode() == said
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_null_is_refused_by_name(library: ctypes.CDLL, name: str) -> None:
     zeros = [None if "*" in argument else 0 for argument in FUNCTIONS[name]]
