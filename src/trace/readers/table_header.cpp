@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/table_header.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "trace/readers/column_names.hpp"
+#include "trace/readers/log_file.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr std::size_t kHeaderLines = 20;  // in which the header is: before it may be comments
+constexpr std::size_t kLongestColumn = 200;
+
+Header split_header(std::string_view line) {
+  const bool comma = contains(line, ",");
+  Header header;
+  header.mark = contains(line, "\t") ? '\t' : contains(line, ";") && !comma ? ';' : ',';
+  if (header.mark == ',' && !comma && contains(stripped(line), " ")) header.mark = kBlanks;
+  std::optional<std::string_view> left = line;
+  Splitter splitter([&] { return std::exchange(left, std::nullopt); }, header.mark);
+  try {
+    (void)splitter.row(header.names);
+  } catch (const NoRow&) {
+    header.names.clear();
+  }
+  if (header.mark == kBlanks) return header;
+  for (std::size_t i = 0; i < header.names.size(); ++i) {
+    std::string& name = header.names[i];
+    name = stripped(name);
+    if (i == 0 && name.size() > 1 && name[0] == '%') name.erase(0, 1);  // "%Iter" of Kaldi
+    const bool of_pandas = name.starts_with("Unnamed: ");
+    if (i == 0 && (name.empty() || of_pandas)) name = "index";
+    if (name.empty() || of_pandas) name = "column " + std::to_string(i + 1);
+  }
+  return header;
+}
+
+/// 2024-01-31
+bool is_date(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  return text.size() >= kForm.size() &&
+         std::equal(kForm.begin(), kForm.end(), text.begin(),
+                    [](char form, char c) { return form == 'd' ? is_digit(c) : form == c; });
+}
+
+/// Not part of a line of a text log, such as "iter 10: loss 3.1, time 120ms".
+bool is_plain(std::string_view name) {
+  if (first_characters(name, kLongestColumn).size() < name.size()) return false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '|') return false;
+    // The point in "3.4" behind a name, or a date before it.
+    const bool fraction = i > 0 && i + 1 < name.size() && name[i] == '.' && is_digit(name[i - 1]) &&
+                          is_digit(name[i + 1]) && contains(name.substr(0, i), " ");
+    if (fraction || is_date(name.substr(i))) return false;
+    if (name[i] != ':' && name[i] != '=') continue;
+    const std::string_view rest = name.substr(i + 1);
+    if (rest.empty() || name[i] == '=' || blank_length(rest) > 0) return false;
+  }
+  return true;
+}
+
+/// A line with `#` for each number that a name, a mark or a blank stands before, without blanks.
+std::string form_of_line(std::string_view line) {
+  std::string form;
+  line = stripped(line);
+  for (std::size_t at = 0; at < line.size();) {
+    const bool begins = at == 0 || contains(" \t:=-#", line.substr(at - 1, 1));
+    const std::size_t end = std::min(line.find_first_of(" \t,;|", at), line.size());
+    if (begins && number_in(line.substr(at, end - at))) {
+      form += '#';
+      at = end;
+    } else if (blank_length(line.substr(at)) > 0) {
+      at += blank_length(line.substr(at));
+    } else {
+      form += line[at++];
+    }
+  }
+  return form;
+}
+
+}  // namespace
+
+bool is_placements(const Fields& names) {
+  return among(names, "step_time") && among(names, "sync_time") && among(names, "local_bsz");
+}
+
+bool is_monitor(const Fields& names) {
+  return names.size() >= 3 && names[0] == "r" && names[1] == "l" && names[2] == "t";
+}
+
+bool is_header(const Fields& names) {
+  const auto is_number = [](const std::string& name) { return number_in(name).has_value(); };
+  if (among(names, "curve") || names.size() < 2 ||
+      std::any_of(names.begin(), names.end(), is_number)) {
+    return false;
+  }
+  const bool plain = std::all_of(names.begin(), names.end(), is_plain);
+  // A row of things and their scores, not of a run.
+  if (among(names, "id") && counters(names).empty()) return false;
+  return (plain && (is_monitor(names) || tells(names))) || is_placements(names);
+}
+
+Header header_in(const NextLine& next) {
+  for (std::size_t count = 1; count <= kHeaderLines; ++count) {
+    const std::optional<std::string_view> line = next();
+    if (!line) break;
+    const std::string_view text = stripped(*line);
+    const bool comment = text.starts_with('#');
+    const std::size_t start = line->find_first_not_of("# ");
+    if (count == 1 && text.size() == 5 && text.starts_with("sep=")) continue;  // of Excel
+    Header header = split_header(!comment ? *line : line->substr(std::min(start, line->size())));
+    header.line = count;
+    if (!text.empty() && (!comment || is_header(header.names))) return header;
+  }
+  return {};
+}
+
+char mark_of_rows(const std::filesystem::path& file, const Header& header) {
+  LineReader lines(file);
+  bool comment = false;
+  for (std::size_t i = 0; i < header.line && lines.next(); ++i) {
+    comment = stripped(lines.line()).starts_with('#');
+  }
+  if (!comment || header.mark != ',' || !lines.next()) return header.mark;
+  const bool blanks = words_of(lines.line()).size() == header.names.size();
+  return blanks && !contains(lines.line(), ",") ? kBlanks : header.mark;
+}
+
+bool is_line_of_log(std::string_view line, std::string_view next) {
+  const std::string form = form_of_line(line);
+  return std::count(form.begin(), form.end(), '#') >= 2 && form == form_of_line(next) &&
+         stripped(line) != stripped(next);
+}
+
+}  // namespace glidepath::detail

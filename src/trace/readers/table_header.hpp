@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which line of a text names the columns of a table, and what splits it.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+
+#include "trace/readers/table_fields.hpp"
+
+namespace glidepath::detail {
+
+/// Fields of columns, what splits them, and their line; 0 where none was found.
+struct Header {
+  Fields names{};
+  char mark = ',';
+  std::size_t line = 0;
+};
+
+/// Steps' times by placement, of AdaptDL's simulator.
+[[nodiscard]] bool is_placements(const Fields& names);
+/// Gym's monitor: return, length and time of each episode.
+[[nodiscard]] bool is_monitor(const Fields& names);
+/// Whether names are those of columns, one of them of steps or of a metric, none of curves.
+[[nodiscard]] bool is_header(const Fields& names);
+
+/// The header of a text, after comments; without names where there is none.
+[[nodiscard]] Header header_in(const NextLine& next);
+/// What splits the rows below a header: blanks where a comment with commas names their columns.
+[[nodiscard]] char mark_of_rows(const std::filesystem::path& file, const Header& header);
+/// Whether a line that looks like names of columns is one of a text log, "epoch:1, loss:2.5", as
+/// the next one says the same of other numbers.
+[[nodiscard]] bool is_line_of_log(std::string_view line, std::string_view next);
+
+}  // namespace glidepath::detail
