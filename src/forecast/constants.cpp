@@ -122,6 +122,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"linear_move", &c.linear_move},
           {"stretch", &c.stretch},
           {"lasting_noise", &c.lasting_noise},
+          {"epochs", &c.epochs},
           {"bins", &c.bins},
           {"count_cap", &c.count_cap},
           {"spike", &c.spike},

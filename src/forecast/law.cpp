@@ -12,6 +12,7 @@
 #include "common/require.hpp"
 #include "forecast/beginning.hpp"
 #include "forecast/clocks.hpp"
+#include "forecast/epochs.hpp"
 #include "forecast/math.hpp"
 #include "forecast/noise.hpp"
 #include "forecast/past_runs.hpp"
@@ -135,6 +136,8 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   law.step_shift = p.step_shift;
   if (p.modelled) law.before = steps_before(p.step, p.count);
   law.knots = knots_for(steps, law, max_knots, plan);
+  const EpochFalls falls = p.modelled && constants.epochs > 0 ? epoch_falls(p, plan) : EpochFalls{};
+  if (falls.seen()) add_knots_at_falls(falls, steps, p.step_shift, law.knots);
   if (std::ranges::adjacent_find(law.knots, std::greater_equal{}) != law.knots.end()) {
     refuse("forecast: steps ", steps.front(), " to ", steps.back(),
            " cannot be told apart beside a run that begins at ", trace.step.front());
@@ -164,6 +167,10 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     const LateClock late =
         late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use, from_zero);
     law.mixture = late.mixed_into(std::move(law.mixture));
+    if (falls.seen()) {
+      law.mixture = mixed(law_with_falls(p, plan, falls, law.knots, constants, use), law.mixture,
+                          constants.epochs);
+    }
     double likeness = 0;
     if (of_past.covered > 0) {
       likeness = mix_in_past(observed, of_past, late, options, constants, use, law);
