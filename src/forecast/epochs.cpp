@@ -25,7 +25,8 @@ constexpr double kMinError = 1e-9;        // of a fall between lines without noi
 constexpr double kMinFall = 0.04;         // of z
 constexpr double kTolerance = 0.02;       // of an epoch, by which a fall may be beside its end
 constexpr double kToleranceGroups = 2.5;  // or so many groups an epoch
-constexpr double kMaxScheduled = 0.1;     // of the annealed fraction, at a fall
+constexpr double kMaxScheduled = 0.1;     // of the annealed fraction, soon after a fall
+constexpr double kSoon = 0.02;            // of the plan
 constexpr double kNextFall = 0.9;         // of the mean of those seen
 constexpr double kNextDeviation = 0.4;    // of the next falls together, over their mean
 constexpr double kMaxAhead = 8;           // falls: none goes on for ever
@@ -129,11 +130,11 @@ std::vector<Fall> falls_of(std::span<const double> z) {
   return kept;
 }
 
-/// Whether the rate falls between two steps.
-bool is_scheduled(const Annealing& plan, double from, double to) {
+/// Whether the known rate falls at a step: its annealed fraction, which lags, follows soon after.
+bool is_scheduled(const Annealing& plan, double step) {
   if (!plan.known()) return false;
   const auto fraction = [&](double t) { return interpolate(t, plan.step, plan.fraction); };
-  return std::abs(fraction(to) - fraction(from)) > kMaxScheduled;
+  return fraction(step + kSoon * plan.step.back()) - fraction(step) > kMaxScheduled;
 }
 
 }  // namespace
@@ -168,7 +169,7 @@ EpochFalls epoch_falls(const Prepared& run, const Annealing& plan) {
     const double tolerance = number * std::max(kTolerance * first, kToleranceGroups * spacing);
     if (std::abs(at - number * first) > tolerance) return {};
     const std::size_t point = groups.first[fall.group];
-    if (is_scheduled(plan, run.step[point - 1], run.step[point])) return {};
+    if (is_scheduled(plan, run.step[point - 1])) return {};
     falls.epoch = at / number;
     falls.first.push_back(point);
     falls.fall.push_back(fall.size);

@@ -76,15 +76,16 @@ def test_other_runs_are_forecast_as_if_there_were_no_epochs(run: gp.Trace) -> No
     np.testing.assert_array_equal(f.quantiles, g.quantiles)
 
 
-def test_a_fall_of_the_known_learning_rate_is_no_end_of_an_epoch() -> None:
-    run = first(fine_tuned(3 * EPOCH), EPOCH + 60)
-    dropped = gp.Schedule([1, 10 * EPOCH, 10 * EPOCH + 1, 30 * EPOCH], [1e-3, 1e-3, 1e-4, 1e-4])
+@pytest.mark.parametrize("epochs", [3, 100])
+def test_a_fall_of_the_known_learning_rate_is_no_end_of_an_epoch(epochs: int) -> None:
+    run, end = first(fine_tuned(3 * EPOCH), EPOCH + 60), 10 * EPOCH
+    dropped = gp.Schedule([1, end, end + 1, epochs * end], [1e-3, 1e-3, 3e-4, 3e-4])
     f, g = (
         gp.forecast(run, STEPS_BESIDE, schedule=dropped, constants=table)
         for table in (None, NO_EPOCHS)
     )
     np.testing.assert_array_equal(f.quantiles, g.quantiles)
-    cosine = gp.Schedule.cosine(1e-3, 30 * EPOCH)
+    cosine = gp.Schedule.cosine(1e-3, epochs * end)
     before, after = gp.forecast(run, STEPS_BESIDE, schedule=cosine).median
     assert np.log(before / after) > 0.15
 
