@@ -10,6 +10,7 @@
 
 #include "common/csv.hpp"
 #include "trace/readers/console_line.hpp"
+#include "trace/readers/console_names.hpp"
 #include "trace/readers/console_numbers.hpp"
 #include "trace/readers/console_table.hpp"
 #include "trace/readers/console_text.hpp"

@@ -8,11 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "trace/readers/rows.hpp"
+#include "trace/readers/console_names.hpp"
 
 namespace glidepath::detail {
 
@@ -78,35 +77,6 @@ struct Line {
   /// those data.
   std::vector<std::pair<std::string, std::string>> behind{};
 };
-
-/// What stands before a number: its name, the counter that it is, and the data that it is of: "" of
-/// training, and none where the words do not say.
-struct Named {
-  std::string name{};
-  std::optional<std::string> counter{};
-  std::optional<std::string> data{};
-  std::optional<std::string> last_counter{};  ///< of a name that is no counter: its last word
-  /// The metric that was taken at a counter, whose value follows it; or the one that stands before
-  /// a word of data.
-  std::string subject{};
-};
-
-/// What names say, remembered: the lines of a log repeat theirs.
-class NameReader {
- public:
-  bool is_metric(std::string_view name);
-  const Named& before_number(std::string_view gap);
-
- private:
-  template <class Value>
-  using Map = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
-
-  Map<bool> metrics_{};
-  Map<Named> gaps_{};
-};
-
-/// The word that counts, if a name is that of a counter.
-[[nodiscard]] std::optional<std::string> counter_in(std::string_view name);
 
 /// How many numbers that are called a metric can only have a decimal comma, less those with a
 /// point.

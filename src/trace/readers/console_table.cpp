@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "common/csv.hpp"
+#include "trace/readers/console_names.hpp"
 #include "trace/readers/console_text.hpp"
 #include "trace/readers/text.hpp"
 
