@@ -223,7 +223,7 @@ TEST_F(ReadersTest, WhatIsNoLogIsRefusedInASentence) {
   EXPECT_EQ(said("log.csv", "step,loss\n1,2\n", {.metric = "x"}),
             "log.csv: no metric 'x', only loss");
   EXPECT_EQ(message_of<InputError>([&] { (void)read_traces(path("x"), {.format = "y"}); }),
-            "read_traces: format 'y' is none of csv, trainer_state, jsonl, table, text");
+            "read_traces: format is 'y', expected one of csv, trainer_state, jsonl, table, text");
   EXPECT_THROW((void)read_traces(""), InputError);
   EXPECT_THROW((void)read_traces(path("absent")), IoError);
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);

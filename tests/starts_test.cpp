@@ -543,7 +543,7 @@ TEST(StartsTest, MomentsAreThoseOfIncreasingTimes) {
   const auto said = [&](const std::vector<double>& at_s) {
     return refusal([&] { (void)moments_of(workload, "fifo", {}, at_s, 0); });
   };
-  EXPECT_EQ(said({100, std::nan("")}), "moments_of: at_s[1] is nan");
+  EXPECT_EQ(said({100, std::nan("")}), "moments_of: at_s[1] is nan, expected a time");
   EXPECT_EQ(said({300, 100}), "moments_of: at_s must increase, at_s[1] is 100 after 300");
   EXPECT_EQ(said({100, 100}), "moments_of: at_s must increase, at_s[1] is 100 after 100");
   EXPECT_EQ(said({}), "");

@@ -79,7 +79,7 @@ class Follow(Shown):
         every_s: float = EVERY_S,
     ) -> None:
         if not 0.0 <= every_s < math.inf:
-            raise InputError(f"Follow: every_s is {every_s:g}, must be finite and not negative")
+            raise InputError(f"Follow: every_s is {every_s:g}, expected 0 or more and finite")
         self._source = path
         self._as = {"metric": metric, "format": format, "pattern": pattern}
         self._every_s, self._pause_s = float(every_s), float(every_s)

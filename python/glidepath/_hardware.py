@@ -128,7 +128,11 @@ class Metrics(Result):
         if times.ndim != 1 or times.size == 0:
             raise InputError(f"metrics: time_s has shape {times.shape}, expected some samples")
         if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
-            raise InputError("metrics: time_s must be finite and strictly increasing")
+            later = np.append(True, np.diff(times) > 0)
+            at = int(np.argmin(np.isfinite(times) & later))
+            raise InputError(
+                f"metrics: time_s[{at}] is {times[at]:g}, expected finite times that increase"
+            )
         names = tuple(str(gpu) for gpu in gpus)
         if not names or len(set(names)) < len(names):
             raise InputError(f"metrics: the GPUs are {', '.join(names) or 'none'}")
@@ -211,7 +215,8 @@ class Metrics(Result):
             When a time is NaN or no sample is between them.
         """
         if math.isnan(begin_s) or math.isnan(end_s):
-            raise InputError("metrics: a time is nan")
+            name = "begin_s" if math.isnan(begin_s) else "end_s"
+            raise InputError(f"metrics: {name} is nan, expected a number")
         keep = (self.time_s >= begin_s) & (self.time_s <= end_s)
         return self._rows_at(keep, f"from {begin_s:g} to {end_s:g} s")
 

@@ -53,7 +53,8 @@ std::vector<double> read_learned_values(const std::filesystem::path& path) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string_view line = next_line(rest);
     if (!detail::parse_number(line, values[i])) {
-      detail::refuse_file(shown, ":", i + 3, ": '", detail::shown(line), "' is no number");
+      detail::refuse_file(shown, ":", i + 3, ": a value is '", detail::shown(line),
+                          "', expected a number");
     }
   }
   if (!rest.starts_with("crc32 ")) {

@@ -93,7 +93,9 @@ std::vector<Moment> moments_of(const Workload& workload, std::string_view policy
   (void)detail::play_rule_named(policy);
   if (!workload.curves.empty()) detail::refuse("moments_of: the jobs have curves");
   for (std::size_t i = 0; i < at_s.size(); ++i) {
-    if (std::isnan(at_s[i])) detail::refuse("moments_of: at_s[", i, "] is nan");
+    if (std::isnan(at_s[i])) {
+      detail::refuse("moments_of: at_s[", i, "] is nan, expected a time");
+    }
     if (i > 0 && at_s[i] <= at_s[i - 1]) {
       detail::refuse("moments_of: at_s must increase, at_s[", i, "] is ", at_s[i], " after ",
                      at_s[i - 1]);

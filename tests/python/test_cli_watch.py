@@ -258,8 +258,11 @@ def test_a_log_that_one_look_misses_is_not_gone(
             "alpha is 0.7, expected between 0 and 0.5",
         ),
         (("nowhere.csv", "--every-s", "0"), "'--every-s'"),
-        (("nowhere.csv", "--target", "1", "--budget", "-1"), "--budget -1 is no step"),
-        (("nowhere.csv", "--budget", "0"), "--budget 0 is no step"),
+        (
+            ("nowhere.csv", "--target", "1", "--budget", "-1"),
+            "--budget is -1, expected a step above 0",
+        ),
+        (("nowhere.csv", "--budget", "0"), "--budget is 0, expected a step above 0"),
     ],
 )
 def test_bad_input_is_exit_code_two(

@@ -112,11 +112,11 @@ def test_what_a_job_says_in_its_comment_is_said_by_options(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--steps-per-s", "-5"), "--steps-per-s -5 is not above 0"),
-        (("--steps-per-s", "0"), "--steps-per-s 0 is not above 0"),
-        (("--steps-per-s", "nan"), "--steps-per-s nan is not above 0"),
-        (("--budget", "-2"), "--budget -2 is not above 0"),
-        (("--target", "inf"), "--target inf is no number to reach"),
+        (("--steps-per-s", "-5"), "--steps-per-s is -5, expected above 0 and finite"),
+        (("--steps-per-s", "0"), "--steps-per-s is 0, expected above 0 and finite"),
+        (("--steps-per-s", "nan"), "--steps-per-s is nan, expected above 0 and finite"),
+        (("--budget", "-2"), "--budget is -2, expected above 0 and finite"),
+        (("--target", "inf"), "--target is inf, expected a finite number"),
     ],
 )
 def test_a_number_that_no_run_has_is_refused(

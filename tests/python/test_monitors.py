@@ -374,13 +374,16 @@ def test_metrics_go_through_json_and_pickle_and_say_what_they_are() -> None:
     with pytest.raises(gp.InputError, match="no 'temperature_c', only power_w, sm_activity"):
         metrics["temperature_c"]
     for bad, words in (
-        (([0.0, 0.0], {}), "strictly increasing"),
+        (([0.0, 0.0], {}), r"time_s\[1\] is 0, expected finite times that increase"),
         (([0.0], {"watts": [1.0]}), "no column 'watts', known: power_w"),
         (([0.0], {"power_w": [[1.0, 2.0]]}), "shape"),
         (([], {}), "some samples"),
     ):
         with pytest.raises(gp.InputError, match=words):
             gp.Metrics(*bad)
+    for begin_s, end_s, name in ((math.nan, 1.0, "begin_s"), (0.0, math.nan, "end_s")):
+        with pytest.raises(gp.InputError, match=rf"metrics: {name} is nan, expected a number"):
+            metrics.between(begin_s, end_s)
     with pytest.raises(gp.InputError, match="expected a state of format"):
         gp.Metrics.from_dict({"format": "x"})
 

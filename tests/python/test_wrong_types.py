@@ -535,7 +535,7 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "looks": (
         lambda: gp.Follow("log", every_s=math.nan),
-        "Follow: every_s is nan, must be finite and not negative",
+        "Follow: every_s is nan, expected 0 or more and finite",
     ),
     "threads of starts": (
         lambda: gp.start_times(QUEUE, threads=-2),
@@ -579,11 +579,11 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no runs": (
         lambda: gp.bench.reach([RUN], target=2.5, max_runs=0),
-        "bench: max_runs is 0, must be 1 or more",
+        "bench: max_runs is 0, expected 1 or more",
     ),
     "past": (
         lambda: gp.bench.reach([RUN], target=2.5, past_runs=-1),
-        "bench: past_runs is -1, must be 0 or more",
+        "bench: past_runs is -1, expected 0 or more",
     ),
 }
 

@@ -194,7 +194,7 @@ def reach(
     """
     for name, number, least in (("max_runs", max_runs, 1), ("past_runs", past_runs, 0)):
         if number < least:
-            raise InputError(f"bench: {name} is {number}, must be {least} or more")
+            raise InputError(f"bench: {name} is {number}, expected {least} or more")
     check_seed(seed)
     chosen = methods_of(methods, times=TIMES)
     cases = [

@@ -131,11 +131,11 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         if mode not in ("advise", "act"):
             raise InputError(f"mode is {mode!r}, expected 'advise' or 'act'")
         if not (math.isfinite(budget) and budget > 0):
-            raise InputError(f"budget {budget} is not a positive number of steps")
+            raise InputError(f"budget is {budget}, expected above 0 and finite")
         if not 0 < spend <= 1:
-            raise InputError(f"spend {spend} is not in (0, 1]")
+            raise InputError(f"spend is {spend}, expected above 0 to 1")
         if target is not None and not math.isfinite(target):
-            raise InputError(f"target {target} is not a number")
+            raise InputError(f"target is {target}, expected a finite number")
         self._budget, self._target = float(budget), target
         self._mode, self._spend = mode, spend
 

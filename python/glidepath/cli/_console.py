@@ -22,7 +22,7 @@ from glidepath._answer import Columns, cells
 from glidepath._json import plain
 from glidepath._results import require
 from glidepath._watch import READING
-from glidepath.readers._open import passing_over
+from glidepath.readers._folder import passing_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,7 +196,7 @@ def check_reached_by(reached_by: str | None, target: float | None) -> None:
 
 def check_budget(budget: float | None) -> None:
     if budget is not None and not 0 < budget < math.inf:
-        raise gp.InputError(f"--budget {budget:g} is no step")
+        raise gp.InputError(f"--budget is {budget:g}, expected a step above 0")
 
 
 def chosen(file: str, run: str | None, metric: str | None, pattern: str | None) -> list[gp.Trace]:

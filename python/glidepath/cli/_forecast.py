@@ -67,7 +67,7 @@ def forecast(
     seen. The answer says which.
     """
     if not 0.0 < observed <= 1.0:
-        raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
+        raise gp.InputError(f"--observed is {observed:g}, expected above 0 to 1")
     check_budget(budget)
     check_output("--plot", plot, file, past)
     check_reached_by(reached_by, target)

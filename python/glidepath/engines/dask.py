@@ -453,7 +453,7 @@ def _answer(
     progress: bool,
 ) -> Any:
     if partition_rows < 1:
-        raise InputError(f"partition_rows is {partition_rows}, must be at least 1")
+        raise InputError(f"partition_rows is {partition_rows}, expected at least 1")
     arrow = require("pyarrow")
     pieces = _pieces(source, question.run)
     target = None if out is None else Path(out)

@@ -80,7 +80,7 @@ const Format* format_named(const Metric& name) {
   const auto found = std::find_if(kFormats.begin(), kFormats.end(),
                                   [&](const Format& format) { return format.name == *name; });
   if (found != kFormats.end()) return &*found;
-  refuse("read_traces: format ", repr(*name), " is none of ", format_names());
+  refuse("read_traces: format is ", repr(*name), ", expected one of ", format_names());
 }
 
 std::vector<Trace> read_as(const Format& format, const std::filesystem::path& file,

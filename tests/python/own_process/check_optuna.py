@@ -215,9 +215,9 @@ def test_a_sampler_that_learns_from_pruned_trials_goes_on() -> None:
     ("call", "sentence"),
     [
         (lambda: ForecastPruner(30, mode="x"), "mode is 'x', expected"),
-        (lambda: ForecastPruner(0), "budget 0 is not a positive"),
-        (lambda: ForecastPruner(30, spend=0.0), r"spend 0.0 is not in \(0, 1\]"),
-        (lambda: ForecastPruner(30, target=math.nan), "target nan is not a number"),
+        (lambda: ForecastPruner(0), "budget is 0, expected above 0"),
+        (lambda: ForecastPruner(30, spend=0.0), r"spend is 0\.0, expected above 0 to 1"),
+        (lambda: ForecastPruner(30, target=math.nan), "target is nan, expected a finite number"),
     ],
 )
 def test_wrong_options_are_refused_in_a_sentence(call: Callable[[], Any], sentence: str) -> None:

@@ -149,11 +149,13 @@ def _with_last(methods: Named) -> Named:
 
 def _check(max_curves: int, cutoffs: Sequence[float], seed: int) -> None:
     if max_curves < 1:
-        raise InputError(f"bench: max_curves is {max_curves}, must be 1 or more")
+        raise InputError(f"bench: max_curves is {max_curves}, expected 1 or more")
     check_seed(seed)
     refuse_twice("bench: the cutoff", cutoffs)
     bad = [cutoff for cutoff in cutoffs if not 0.0 < cutoff < 1.0]
     if bad or not len(cutoffs):
         raise InputError(
-            f"bench: cutoff {bad[0]:g} is not between 0 and 1" if bad else "bench: no cutoff"
+            f"bench: a cutoff is {bad[0]:g}, expected between 0 and 1"
+            if bad
+            else "bench: no cutoff"
         )

@@ -135,7 +135,7 @@ class Slurm:
     def __post_init__(self) -> None:
         check_fields(self)
         if not 0 < self.timeout_s < math.inf:
-            raise InputError(f"timeout_s is {self.timeout_s:g}, must be above 0 and finite")
+            raise InputError(f"timeout_s is {self.timeout_s:g}, expected above 0 and finite")
         self._own = getpass.getuser()
         self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)

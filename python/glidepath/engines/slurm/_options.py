@@ -81,12 +81,12 @@ class PilotOptions:
             if given not in known:
                 raise InputError(f"{name} is {given!r}, expected {' or '.join(map(repr, known))}")
         if not 0 < self.round_s < math.inf:
-            raise InputError(f"round_s is {self.round_s:g}, must be above 0 and finite")
+            raise InputError(f"round_s is {self.round_s:g}, expected above 0 and finite")
         Watch(target=0.0, alpha=self.alpha, reached_by=self.reached_by or READING)  # its rules
         for name in _NOT_NEGATIVE:
             number = getattr(self, name)
             if not 0 <= number < math.inf:
-                raise InputError(f"{name} is {number:g}, must be finite and not negative")
+                raise InputError(f"{name} is {number:g}, expected 0 or more and finite")
 
     @property
     def lease_s(self) -> float:

@@ -75,11 +75,11 @@ def main(
     if direction not in (None, *get_args(Direction)):
         _refuse(f"--direction is {direction}, expected min or max")
     if not 0.0 < steps_per_s < math.inf:
-        _refuse(f"--steps-per-s {steps_per_s:g} is not above 0")
+        _refuse(f"--steps-per-s is {steps_per_s:g}, expected above 0 and finite")
     if not 0.0 < budget < math.inf:
-        _refuse(f"--budget {budget:g} is not above 0")
+        _refuse(f"--budget is {budget:g}, expected above 0 and finite")
     if not math.isfinite(target):
-        _refuse(f"--target {target:g} is no number to reach")
+        _refuse(f"--target is {target:g}, expected a finite number")
     request = JobRequest(target, budget, metric=metric, direction=cast(Direction | None, direction))
     progress = TraceStore().read(log, metric=metric, direction=request.direction)
     forecast = forecast_job(progress, request, PilotOptions())
