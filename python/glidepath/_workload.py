@@ -20,7 +20,7 @@ from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, PairSpeeds, Tier
 from glidepath._results import Shown, same
 from glidepath._trace import Trace, as_traces, of_record
-from glidepath.readers._open import refusing
+from glidepath.readers._formats import refusing
 from glidepath.readers._series import read_whole
 
 Column = NDArray[Any]

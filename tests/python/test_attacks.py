@@ -25,7 +25,7 @@ from samples import samples
 
 import glidepath as gp
 from glidepath._core import OBJECTIVES
-from glidepath.readers._open import FORMATS
+from glidepath.readers._formats import FORMATS
 
 SAMPLES = samples()
 TOKENS = [

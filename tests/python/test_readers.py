@@ -33,7 +33,7 @@ def test_notes_are_shown_and_kept_but_do_not_make_traces_differ() -> None:
 def test_import_brings_no_reader_of_a_format() -> None:
     code = "import sys, glidepath; print(*[m for m in sys.modules if 'glidepath.readers' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    shared = ("", "._series", "._open")
+    shared = ("", "._series", "._formats", "._folder", "._open")
     assert set(done.stdout.split()) == {f"glidepath.readers{name}" for name in shared}
 
 

@@ -3,27 +3,23 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Number
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from glidepath._arguments import checked
-from glidepath._core import InputError, IoError, head_of, unknown_format
-from glidepath._metrics import is_metric_name, normal_name
+from glidepath._core import InputError, IoError, unknown_format
 from glidepath._results import Result
 from glidepath._trace import Direction, Trace, renamed
+from glidepath.readers._folder import read_folder
+from glidepath.readers._formats import FORMATS, _format_of, _head, _reader, refusing
 from glidepath.readers._series import (
     AbsentError,
     RefusedError,
@@ -32,66 +28,14 @@ from glidepath.readers._series import (
     without_secrets,
 )
 
-__all__ = ["FORMATS", "MetricInfo", "metrics_of", "read_traces"]
+__all__ = ["MetricInfo", "metrics_of", "read_traces"]
 
-# What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
-# read. In the order in which they get to judge whether a file is theirs.
-FORMATS = {
-    "csv": "long_csv",
-    "wandb": "wandb_log",
-    "wandb_csv": "wandb_csv",
-    "wandb_summary": "wandb_summary",
-    "trainer_state": "trainer_state",
-    "jsonl": "json_lines",
-    "json": "json_document",
-    "tensorboard": "tensorboard",
-    "mlflow": "mlflow_files",
-    "trackio": "trackio",
-    "mlflow_sqlite": "mlflow_sqlite",
-    "parquet": "parquet",
-    "dvclive": "dvclive",
-    "table": "wide_csv",
-    "text": "text_log",
-}
 # What reads an object, by the method that tells what it is.
 OBJECTS = {
     "scan_history": "wandb_api",
     "get_metric_history": "mlflow_client",
     "__arrow_c_stream__": "frame",
 }
-# What a look at a file that is damaged, or of another format, may end in; all else is a fault.
-_NOT_ITS_OWN = (OSError, UnicodeError, csv.Error)
-# How files are called that should be logs.
-_LOG_SUFFIXES = {".log", ".txt", ".out", ".err", ".csv", ".tsv", ".jsonl"}
-# What was passed over in folders, a sentence a log, while somebody asks.
-_passed: ContextVar[list[str] | None] = ContextVar("passed", default=None)
-
-
-@contextmanager
-def passing_over() -> Iterator[list[str]]:
-    """Collect a sentence of each log in a folder that `read_traces` passes over within."""
-    found: list[str] = []
-    token = _passed.set(found)
-    try:
-        yield found
-    finally:
-        _passed.reset(token)
-
-
-def pass_over(sentence: str) -> None:
-    """Say that a log of a folder is not read."""
-    found = _passed.get()
-    if found is not None:
-        found.append(sentence)
-
-
-def is_called_log(file: Path) -> bool:
-    """Whether a file is called as logs are, plain or gzip."""
-    return bool(_LOG_SUFFIXES & set(file.suffixes[-2:])) and not file.name.startswith(".")
-
-
-def _reader(format: str) -> Any:  # noqa: A002
-    return importlib.import_module(f"glidepath.readers.{FORMATS[format]}")
 
 
 def _read_object(source: Any, metric: str | None) -> list[Trace]:
@@ -231,7 +175,7 @@ def read(
             raise IoError(f"{path}: not a regular file")  # a pipe or a device may never end
         if expression is not None:
             return _read_pattern(path, metric, expression)
-        return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
+        return (read_folder if path.is_dir() else _read_file)(path, metric, format)
 
 
 def _address(text: str) -> str | None:
@@ -266,20 +210,6 @@ def name_of(path: str | os.PathLike[str], verb: str) -> str:
     if "\0" in name:
         raise InputError(f"{verb}: path is {name!r:.80}, expected a path without a NUL")
     return name
-
-
-@contextmanager
-def refusing(source: str) -> Iterator[None]:
-    """The one boundary of all readers: whatever a log holds, only errors of ours leave it."""
-    try:
-        yield
-    except (IoError, InputError, ImportError):
-        raise
-    except OSError as error:  # such as a folder or file that may not be read
-        raise IoError(f"{error.filename or source}: {error.strerror or error}") from None
-    except Exception as error:  # whatever damage made of a parser, ours or a library's
-        said = f"{type(error).__name__}: {without_secrets(str(error)[:300])}"
-        raise IoError(f"{source}: {said}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -431,140 +361,3 @@ def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace
         kind = kind or unknown_format(os.fsencode(path), head, ", ".join(FORMATS))
     found: list[Trace] = _reader(kind).read(path, metric)
     return found
-
-
-def _head(path: Path) -> bytes:
-    """How a file begins, unpacked where it is gzip, as far as it can be read.
-
-    The first line of a table is whole, as its columns may be many.
-    """
-    return head_of(os.fsencode(path))
-
-
-def _format_of(path: Path, head: bytes) -> str | None:
-    for name in FORMATS:
-        with refusing(str(path)), suppress(*_NOT_ITS_OWN):
-            if _reader(name).recognises(path, head):
-                return name
-    return None
-
-
-def _leave_out(names: set[str], why: str, traces: list[Trace]) -> list[Trace]:
-    """Pass over some traces, also where every metric is listed."""
-    listed = collected.get()
-    if listed is not None:
-        listed[:] = [trace for trace in listed if trace.name not in names]
-    for name in sorted(names):
-        pass_over(f"{name}: {why}")
-    return [trace for trace in traces if trace.name not in names]
-
-
-def _without(values: set[str], traces: list[Trace]) -> list[Trace]:
-    """Leave out summaries, such as `all_results.json`, where another log has a curve."""
-    if not any(len(trace) > 1 and trace.name not in values for trace in traces):
-        return traces
-    return _leave_out(values, "no curve of a loss or a score", traces)
-
-
-def _leads_into(file: Path, folder: Path) -> bool:
-    """Whether a file is a link to one that is in the folder anyway."""
-    return file.is_symlink() and file.resolve().is_relative_to(folder.resolve())
-
-
-def _beginning_noted(trace: Trace) -> Trace:
-    note = "checkpoints that hold the beginning of this run are not read again"
-    return replace(trace, notes=(*trace.notes, note))
-
-
-def _holds(trace: Trace, other: Trace) -> bool:
-    """Whether a trace has all points of another one."""
-    if len(other) < 2 or normal_name(trace.metric) != normal_name(other.metric):
-        return False
-    there = np.isin(trace.step, other.step)
-    return bool(
-        np.array_equal(trace.step[there], other.step)
-        and np.array_equal(trace.loss[there], other.loss, equal_nan=True)
-    )
-
-
-def _without_copies(traces: list[Trace], origins: list[tuple[Path, str]]) -> list[Trace]:
-    """Leave out traces whose points another one of their folder has in another format.
-
-    Tools write a run twice. The longer trace stays, or the one with settings, or the first.
-    """
-    of_folder: dict[Path, list[int]] = {}
-    for i, (folder, _) in enumerate(origins):
-        of_folder.setdefault(folder, []).append(i)
-    worth = [(len(trace), bool(trace.settings), -i) for i, trace in enumerate(traces)]
-    copies = {
-        i
-        for beside in of_folder.values()
-        if len({origins[i][1] for i in beside}) > 1
-        for i in beside
-        for k in beside
-        if origins[i][1] != origins[k][1] and worth[k] > worth[i] and _holds(traces[k], traces[i])
-    }
-    return _leave_out(
-        {traces[i].name for i in copies}, "another log beside it has its points", traces
-    )
-
-
-def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
-    traces: list[Trace] = []
-    origins: list[tuple[Path, str]] = []
-    done: set[tuple[str, Path]] = set()
-    values: set[str] = set()  # names of what is no curve of a loss or a score
-    begun: set[str] = set()  # names of runs that other files hold the beginning of
-    passed: IoError | None = None
-    for file in sorted(folder.rglob("*")):
-        if not file.is_file() or _leads_into(file, folder):
-            continue
-        head = _head(file)
-        kind = _format_of(file, head)
-        if kind is None or (format is not None and kind != format):
-            if kind is None and is_called_log(file):
-                pass_over(f"{file}: a log of no known format")
-            continue
-        reader = _reader(kind)
-        unit: Path = reader.unit(file)
-        if kind == "trainer_state" and (unit := reader.whole(file, folder)) != file:
-            begun.add(unit.relative_to(folder).as_posix())
-        if (kind, unit) in done:
-            continue
-        done.add((kind, unit))
-        listed = [] if (kept := collected.get()) is None else kept
-        before = len(listed)
-        try:
-            if kind == "csv":
-                traces += reader.read_in_folder(unit, metric, head)
-                origins += [(unit.parent, kind)] * (len(traces) - len(origins))
-                continue
-            found = reader.read(unit, metric)
-        except (AbsentError, RefusedError) as error:
-            passed = passed or error
-            if is_called_log(file):
-                pass_over(str(error))
-            continue
-        # A run called as its file is; an id of MLflow is a name of its own.
-        if len(found) == 1 and found[0].name == unit.name and kind != "mlflow":
-            inside = folder in unit.parents
-            name = unit.relative_to(folder).as_posix() if inside else folder.resolve().name
-            found = [renamed(found[0], name)]
-            listed[before:] = [renamed(trace, name) for trace in listed[before:]]
-        document = kind == "json" or (kind == "jsonl" and file.suffix == ".json")
-        values |= {
-            trace.name
-            for trace in found
-            if (document and len(trace) == 1) or not (metric or is_metric_name(trace.metric))
-        }
-        traces += found
-        origins += [(unit.parent, kind)] * len(found)
-    traces = _without_copies(traces, origins)
-    traces = [_beginning_noted(trace) if trace.name in begun else trace for trace in traces]
-    traces = _without(values, traces)
-    if not traces:
-        wanted = f" with a metric {metric!r}" if metric is not None else ""
-        formats = format or ", ".join(FORMATS)
-        reason = "" if passed is None else f"; {passed}"
-        raise IoError(f"{folder}: no traces in this folder{wanted} (formats: {formats}){reason}")
-    return traces

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError
 from glidepath._step_profile import CATEGORIES, StepProfile, from_parts
-from glidepath.readers._open import name_of, refusing
+from glidepath.readers._formats import refusing
+from glidepath.readers._open import name_of
 from glidepath.readers._series import lines, open_log
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,8 @@ from typing import Any
 
 from glidepath._core import InputError, IoError
 from glidepath._hardware import Metrics
-from glidepath.readers._open import name_of, refusing
+from glidepath.readers._formats import refusing
+from glidepath.readers._open import name_of
 from glidepath.readers._series import HEAD_BYTES, open_log
 from glidepath.readers.monitors._samples import Options
 
