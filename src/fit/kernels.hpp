@@ -73,7 +73,7 @@ struct Kernels {
   /// not 0.
   DecaySums (*decay)(const Columns&, double held, double beta, double centre, double c, double a,
                      double* memory);
-  /// φ is lifted to 1 at t_1. q: see kernels.cpp, where q[2] is x(t_1).
+  /// φ is lifted to 1 at t_1. q: see two_shapes-inl.hpp, where q[2] is x(t_1).
   /// `memory` has room for kBendParts doubles a point, and a vector of points more.
   PlaneSums (*plane)(Plane, const Columns&, const double* q, double centre, double c, double a,
                      double* memory);
