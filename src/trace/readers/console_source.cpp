@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/console_source.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/readers/console_numbers.hpp"
+#include "trace/readers/console_table.hpp"
+#include "trace/readers/console_text.hpp"
+#include "trace/readers/log_file.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr std::size_t kPieceLetters = std::size_t{1} << 20;  // of a line that are read at once
+// A line after which the next one says again what was said before: LightGBM's.
+constexpr std::string_view kRepeats = "est iteration is";
+constexpr std::size_t kLongestHeading = 20;
+
+/// Gives the lines of a file that have numbers; a table between rules is one.
+class LineSource {
+ public:
+  LineSource(const std::filesystem::path& file, LogPart part, std::size_t most)
+      : lines_(file), part_(part), most_(most), commas_(has_decimal_commas(file)) {}
+
+  void run(NameReader& names, const Take& take) {
+    while (lines_.next()) {
+      const std::string_view whole = lines_.line();
+      if (whole.size() + 1 > most_) break;
+      most_ -= whole.size() + 1;
+      for (std::string_view rest = whole; !rest.empty();) {
+        std::string_view part = rest.substr(0, rest.find('\r'));
+        cut_ = part.size() == rest.size() && !lines_.finished();
+        if (cut_) break;  // its last number may be half of one
+        rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+        while (!part.empty()) {
+          const std::string_view piece = first_characters(part, kPieceLetters);
+          if (!add(piece, names, take)) return;
+          part.remove_prefix(piece.size());
+        }
+      }
+    }
+    // The counter may be what a block lacks that is not finished.
+    if (!block_.cells.empty() && !block_.counters.empty()) take(block_);
+  }
+  /// Whether the last line was left out, as it has no end.
+  [[nodiscard]] bool cut() const noexcept { return cut_; }
+
+ private:
+  /// Whether numbers are written with decimal commas, by how the file begins.
+  static bool has_decimal_commas(const std::filesystem::path& file) {
+    LineReader lines(file);
+    NameReader names;
+    std::ptrdiff_t count = 0;
+    for (std::size_t left = kPieceLetters; left > 0 && lines.next();) {
+      left -= std::min(left, lines.line().size() + 1);
+      if (contains(lines.line(), ",") && has_hint(lines.line())) {
+        count += decimal_commas(first_characters(lines.line(), kPieceLetters), names);
+      }
+    }
+    return count >= static_cast<std::ptrdiff_t>(kMinMentions);
+  }
+
+  bool add(std::string_view text, NameReader& names, const Take& take) {
+    if (!commas_ || !contains(text, ",")) return add_line(text, names, take);
+    return add_line(with_points(text), names, take);
+  }
+
+  bool add_line(std::string_view text, NameReader& names, const Take& take) {
+    if (std::exchange(repeats_, contains(text, kRepeats))) return true;
+    if (std::optional<Line> row = tables_.ruled(text)) return row->counters.empty() || take(*row);
+    if (part_ == LogPart::tables || row_between_rules(text)) return true;
+    if (!block_.cells.empty() || !block_.counters.empty()) {
+      block_.text = block_.cells.empty() ? "" : block_.cells.begin()->first;
+      Line block = std::exchange(block_, {});
+      section_.clear();
+      if (!take(block)) return false;
+    }
+    if (std::optional<Line> row = tables_.of_classes(text)) return row->cells.empty() || take(*row);
+    if (std::optional<Line> row = tables_.spaced(text)) return take(*row);
+    if (is_layer_of_darknet(text)) return true;
+    if (const std::optional<std::string> data = data_of_heading(text)) {
+      heading_ = *data;
+      return true;
+    }
+    if (!has_hint(text)) return true;
+    Line line = parse_line(text, names);
+    name_by_heading(line);
+    return (line.cells.empty() && line.counters.empty()) || take(line);
+  }
+
+  /// The data that a heading such as "Validation" or "train:" names, "" of training.
+  static std::optional<std::string> data_of_heading(std::string_view text) {
+    std::string_view word = without(text, " \t-=#*:");
+    const std::size_t verb = word.rfind("evaluate:");  // behind what a logger says: "evaluate:dev"
+    if (verb != word.npos) word = stripped(word.substr(verb + 9));
+    if (first_characters(word, kLongestHeading).size() < word.size()) return {};
+    if (is_held_out(word)) return lower(word);
+    const std::string spelled = lower(word);
+    if (spelled == "train" || spelled == "training") return "";
+    return {};
+  }
+
+  /// Names what stands below a heading, up to the next line that counts, by its data.
+  void name_by_heading(Line& line) {
+    if (!line.counters.empty()) heading_.clear();
+    if (heading_.empty() || line.held_out) return;
+    Numbers cells;
+    for (const auto& [name, value] : line.cells) {
+      const bool plain = !held_out_in(name) && !has_train(name);
+      cells.put(plain ? heading_ + " " + name : name, value);
+    }
+    line.cells = std::move(cells);
+    line.held_out = true;
+  }
+
+  /// "| name | 1.5 |" of Stable-Baselines3.
+  bool row_between_rules(std::string_view text) {
+    if (first_characters(text, 199).size() < text.size() || !stripped(text).starts_with('|')) {
+      return false;
+    }
+    std::vector<std::string_view> cells;
+    for (std::string_view rest = text;;) {
+      const std::size_t end = rest.find('|');
+      cells.push_back(rest.substr(0, end));
+      if (end == rest.npos) break;
+      rest.remove_prefix(end + 1);
+    }
+    if (cells.size() != 4 || !stripped(cells[0]).empty() || !stripped(cells[3]).empty()) {
+      return false;
+    }
+    const std::string_view name = stripped(cells[1]);
+    const std::optional<double> value = number_in(stripped(cells[2]));
+    if (!value) {
+      section_ = name.ends_with('/') ? name : std::string_view();
+      return true;
+    }
+    const std::string key = (cells[1].starts_with("   ") ? section_ : "") + std::string(name);
+    (counts_steps(normal(key)) ? block_.counters : block_.cells).put(key, *value);
+    return true;
+  }
+
+  LineReader lines_;
+  LogPart part_;
+  std::size_t most_;
+  bool commas_;  ///< they are decimal
+  bool cut_ = false, repeats_ = false;
+  Line block_{};
+  std::string section_;
+  std::string heading_;  ///< the data of the lines below, if they are not trained on
+  TableRows tables_;
+};
+
+/// The names of counters in one text.
+std::string own_counters(const Numbers& counters) {
+  std::set<std::string_view> names;
+  for (const auto& [name, value] : counters) names.insert(name);
+  std::string own;
+  for (const std::string_view name : names) own += (own.empty() ? "" : ", ") + std::string(name);
+  return own;
+}
+
+}  // namespace
+
+bool each_line(const std::filesystem::path& file, LogPart part, std::size_t most, NameReader& names,
+               const Take& take) {
+  Numbers carried, totals;
+  std::optional<Line> bar;
+  bool going = true;
+  const auto give_bar = [&] {
+    if (bar) going = take(*bar);
+    bar.reset();
+  };
+  LineSource source(file, part, most);
+  source.run(names, [&](Line& line) {
+    const bool progress = line.by_column || is_bar(line.text);
+    if (progress) line.counters.erase_if([](const std::string& name) { return is_within(name); });
+    for (const auto& [name, far] : line.totals) {
+      const bool of_others = line.held_out && is_within(name);  // another number of batches
+      if (line.counters.find(name) != nullptr && !of_others) totals.put(name, far);
+    }
+    line.own = own_counters(line.counters);
+    if (!line.counters.empty()) carried.erase_if([](const auto& name) { return !is_epoch(name); });
+    for (const auto& [name, value] : line.counters) carried.put(name, value);
+    line.counters = carried;
+    if (line.cells.empty()) return true;
+    if (bar && !(progress && bar->counters.same(line.counters))) give_bar();
+    line.totals = totals;
+    if (progress && !line.counters.empty()) {
+      bar = std::move(line);
+    } else if (going) {
+      going = take(line);
+    }
+    return going;
+  });
+  if (going) give_bar();
+  return source.cut();
+}
+
+}  // namespace glidepath::detail
