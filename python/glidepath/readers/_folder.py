@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a folder: which of its files are read, and which of their traces are told twice."""
+"""The runs of a folder: which of its files are read, and which of their traces are copies."""
 
 from __future__ import annotations
 
