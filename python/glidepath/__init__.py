@@ -43,16 +43,8 @@ from glidepath._core import (
     Tier,
     __version__,
 )
-from glidepath._fit import (
-    Fit,
-    FitBatch,
-    ScheduleLaw,
-    evaluate_batch,
-    fit,
-    fit_batch,
-    fit_schedule_law,
-    usable,
-)
+from glidepath._fit import Fit, fit, usable
+from glidepath._fit_batch import FitBatch, evaluate_batch, fit_batch
 from glidepath._follow import Follow
 from glidepath._forecast import Forecast, ForecastBatch, forecast, forecast_batch
 from glidepath._hardware import Metrics
@@ -64,6 +56,7 @@ from glidepath._reach import BestSoFar, Reach, best_so_far, reach, reach_batch
 from glidepath._read import read_metrics, read_profile
 from glidepath._round import RoundPlan, solve_round
 from glidepath._schedule import Schedule
+from glidepath._schedule_law import ScheduleLaw, fit_schedule_law
 from glidepath._sharing import (
     SharedSpeeds,
     best_partition,

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from glidepath._answer import quantile_name
 from glidepath._core import InputError
 from glidepath._drafts import draft_of
-from glidepath._fit import FAMILIES, fit_batch
+from glidepath._fit import FAMILIES
+from glidepath._fit_batch import fit_batch
 from glidepath._forecast import forecast_batch
 from glidepath._results import require
 from glidepath.engines._dask_parts import _Part, _Piece
