@@ -126,6 +126,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"bins", &c.bins},
           {"count_cap", &c.count_cap},
           {"spike", &c.spike},
+          {"max_log_noise", &c.max_log_noise},
           {"components", &c.components},
           {"tail_mass", &c.tail_mass},
           {"lag", &c.lag},

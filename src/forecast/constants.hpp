@@ -90,8 +90,9 @@ struct ForecastConstants {
   double epochs = 0;         ///< share of the law that goes on to fall as at the ends of epochs
   // Preparation.
   int bins = 0;
-  double count_cap = 0;  ///< a bin's noise falls with at most so many points
-  double spike = 0;      ///< pull in isolated points beyond so many neighbour spreads
+  double count_cap = 0;      ///< a bin's noise falls with at most so many points
+  double spike = 0;          ///< pull in isolated points beyond so many neighbour spreads
+  double max_log_noise = 0;  ///< of a logarithm that is z
   // Mixture.
   int components = 0;
   double tail_mass = 0;  ///< lightest components with at most this mass together are left out

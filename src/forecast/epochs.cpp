@@ -26,7 +26,7 @@ constexpr double kMinFall = 0.04;         // of z
 constexpr double kTolerance = 0.02;       // of an epoch, by which a fall may be beside its end
 constexpr double kToleranceGroups = 2.5;  // or so many groups an epoch
 constexpr double kMaxScheduled = 0.1;     // of the annealed fraction, soon after a fall
-constexpr double kSoon = 0.02;            // of the plan
+constexpr double kRateLag = 0.02;         // of the plan
 constexpr double kNextFall = 0.9;         // of the mean of those seen
 constexpr double kNextDeviation = 0.4;    // of the next falls together, over their mean
 constexpr double kMaxAhead = 8;           // falls: none goes on for ever
@@ -134,7 +134,7 @@ std::vector<Fall> falls_of(std::span<const double> z) {
 bool is_scheduled(const Annealing& plan, double step) {
   if (!plan.known()) return false;
   const auto fraction = [&](double t) { return interpolate(t, plan.step, plan.fraction); };
-  return fraction(step + kSoon * plan.step.back()) - fraction(step) > kMaxScheduled;
+  return fraction(step + kRateLag * plan.step.back()) - fraction(step) > kMaxScheduled;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
@@ -134,22 +135,31 @@ void replace_stray_zeros(std::vector<double>& values) {
   }
 }
 
-/// Oriented values (lower is better) become z: their logarithm, or where they reach 0 a share of
-/// their range, as of a metric without a bound. False where there are fewer than 3 or all are
-/// equal.
-bool into_z(std::vector<double>& values, Coordinate& c) {
+/// Oriented values (lower is better) become z: their logarithm, or a share of their range where
+/// they reach 0, as of a metric without a bound, or jump by more than `max_noise` of it, as then
+/// its tails are no use. False where there are fewer than 3 or all are equal.
+bool into_z(std::vector<double>& values, std::span<const double> count, double max_noise,
+            Coordinate& c) {
   const bool bounded = c.sign > 0 ? c.floor == 0 : c.ceiling < kInfinity;
   if (bounded && c.sign > 0) replace_stray_zeros(values);
   const auto [min_y, max_y] = std::minmax_element(values.begin(), values.end());
   const double least = *min_y, most = *max_y, range = most - least;
-  if (!(least > 0) || !bounded) {
-    c.logarithmic = false;
-    c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
-  } else if (most > kLargestLoss || most < 1 / kLargestLoss) {
-    c.unit = std::exp2(std::ilogb(most));  // a power of 2: nothing is rounded
+  c.logarithmic = least > 0 && bounded;
+  if (c.logarithmic) {
+    if (most > kLargestLoss || most < 1 / kLargestLoss) {
+      c.unit = std::exp2(std::ilogb(most));  // a power of 2: nothing is rounded
+    }
+    const double log_unit = std::log(c.unit);  // a quotient could be 0
+    std::vector<double> z;
+    z.reserve(values.size());
+    for (const double v : values) z.push_back(std::log(v) - log_unit);
+    c.logarithmic = successive_noise(z, count) <= max_noise;
+    if (c.logarithmic) values = std::move(z);
   }
-  const double log_unit = std::log(c.unit);  // a quotient could be 0
-  for (double& v : values) v = c.logarithmic ? std::log(v) - log_unit : v / c.unit;
+  if (!c.logarithmic) {
+    c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
+    for (double& v : values) v /= c.unit;
+  }
   return values.size() >= 3 && range > 1e-12 * std::max(std::abs(least), std::abs(most));
 }
 
@@ -237,7 +247,7 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   }
   p.step_shift = step_shift(p.step);
   for (double& step : p.step) step += p.step_shift;
-  p.modelled = into_z(p.z, p.coordinate);
+  p.modelled = into_z(p.z, p.count, constants.max_log_noise, p.coordinate);
   p.status = status_of(p, trace.loss);
   if (p.modelled) {
     pull_in_spikes(p.z, constants.spike);
@@ -267,7 +277,7 @@ Coordinate pooled_coordinate(std::span<const Trace* const> runs) {
   if (all.points == 0) all.of = {0, 1};
   Coordinate c = oriented(all.of.lowest, all.of.highest, direction);
   std::vector<double> ends{c.sign * all.of.lowest + c.offset, c.sign * all.of.highest + c.offset};
-  into_z(ends, c);
+  into_z(ends, {}, 0, c);
   return c;
 }
 

@@ -70,8 +70,10 @@ def imported(tree: ast.AST) -> tuple[dict[str, object], list[str]]:
                 )
                 continue
             try:
-                held = getattr(source, member, None) or importlib.import_module(
-                    f"{module}.{member}"
+                held = (
+                    getattr(source, member)
+                    if hasattr(source, member)
+                    else importlib.import_module(f"{module}.{member}")
                 )
             except ImportError:
                 broken.append(f"{module} has no {member}")

@@ -283,10 +283,30 @@ def test_the_curve_stays_within_two_ranges_beyond_the_worst_value() -> None:
     # It fell a thousandfold, and nothing tells how it goes on.
     loss = np.array([0.9, 0.2, 0.01, 0.2, 0.001, 0.1, 0.01])
     at, bound = [14.0, 70.0, 700.0], 3 * loss.max() - 2 * loss.min()
-    f = gp.forecast(gp.Trace(np.arange(1.0, 8), loss), at, levels=[0.5, 0.999])
+    logarithmic = constants_with(max_log_noise=99)
+    f = gp.forecast(
+        gp.Trace(np.arange(1.0, 8), loss), at, levels=[0.5, 0.999], constants=logarithmic
+    )
     np.testing.assert_allclose(f.curve_quantile(0.999), bound, rtol=1e-12)
     risen = gp.Trace(np.arange(1.0, 8), 1 - loss, direction="max")
-    np.testing.assert_array_equal(gp.forecast(risen, at).curve_quantile(0.001), 0.0)
+    f = gp.forecast(risen, at, constants=logarithmic)
+    np.testing.assert_array_equal(f.curve_quantile(0.001), 0.0)
+
+
+def test_a_loss_that_jumps_by_more_than_the_logarithm_bears_is_forecast_as_it_is() -> None:
+    rng, t, levels = np.random.default_rng(8), np.arange(1.0, 301), np.arange(0.05, 1, 0.05)
+    logarithmic, losses = constants_with(max_log_noise=99), []
+    for _ in range(20):
+        jumps = np.exp(rng.normal(0, 2.5, 300))  # of a model that has nearly learned all by heart
+        loss = 0.6 * np.exp(-t / 4) + np.minimum(0.003 * jumps, 0.4)
+        at = t[120::20]
+        for table in (None, logarithmic):
+            run = gp.Trace(t[:120], loss[:120])
+            q = gp.forecast(run, at, levels=levels, constants=table).quantiles
+            error = loss[120::20] - q
+            losses.append(np.maximum(levels[:, None] * error, (levels[:, None] - 1) * error).mean())
+    as_it_is, by_logarithm = np.mean(np.reshape(losses, (-1, 2)), axis=0)
+    assert as_it_is < 0.9 * by_logarithm
 
 
 @pytest.mark.parametrize("seen_after", [8, 20, 40])
