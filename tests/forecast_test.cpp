@@ -449,6 +449,8 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
             "forecast constants: no line gives 'lag'");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("bins") + "bins 4\n"); }),
             "forecast constants: bins 4 is not in 8 to 256");
+  EXPECT_EQ(refusal([&] { (void)read_constants(without("epochs") + "epochs 2\n"); }),
+            "forecast constants: epochs is 2, expected 0 to 1");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("degrees") + "degrees 0\n"); }),
             "forecast constants: degrees 0 is below 0.1");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("lag") + "lag 0\n"); }),

@@ -166,6 +166,9 @@ void check(const ForecastConstants& c, const Numbers& missing) {
   if (!(c.degrees >= detail::kMinDegrees)) {
     detail::refuse("forecast constants: degrees ", c.degrees, " is below ", detail::kMinDegrees);
   }
+  if (!(c.epochs >= 0 && c.epochs <= 1)) {
+    detail::refuse("forecast constants: epochs is ", c.epochs, ", expected 0 to 1");
+  }
   for (const double divisor :
        {c.lag, c.gain_range, c.gain_fall, c.template_shift, c.template_stretch}) {
     if (divisor > 0) continue;
