@@ -22,7 +22,7 @@ constexpr std::size_t kMinWindow = 6;
 constexpr std::size_t kSkippedShare = 8;  // the first 1 in so many, where a run falls anyway
 constexpr double kMinErrors = 6;          // standard errors that a fall has
 constexpr double kMinError = 1e-9;        // of a fall between lines without noise
-constexpr double kMinFall = 0.04;         // of z
+constexpr double kMinEpochFall = 0.04;    // of z
 constexpr double kTolerance = 0.02;       // of an epoch, by which a fall may be beside its end
 constexpr double kToleranceGroups = 2.5;  // or so many groups an epoch
 constexpr double kMaxScheduled = 0.1;     // of the annealed fraction, soon after a fall
@@ -103,7 +103,7 @@ Fall fall_at(std::span<const double> z, const Lines& lines, std::size_t group, s
   const double size = before.middle - after.middle + 0.5 * n * (before.slope + after.slope);
   const double noise = std::sqrt((before.rss + after.rss) / (2 * n - 4));
   const double errors = size / std::max(noise * std::sqrt(8 / n), kMinError);
-  if (errors < kMinErrors || size < kMinFall) return {group, 0, 0};
+  if (errors < kMinErrors || size < kMinEpochFall) return {group, 0, 0};
   return {group, std::min(size, step_down(z, group, window)), errors};
 }
 
@@ -114,7 +114,7 @@ std::vector<Fall> falls_of(std::span<const double> z) {
   std::vector<Fall> found;
   for (std::size_t i = std::max(window, n / kSkippedShare); i + kMinWindow <= n; ++i) {
     const Fall fall = fall_at(z, lines, i, std::min(window, n - i));
-    if (fall.size >= kMinFall) found.push_back(fall);
+    if (fall.size >= kMinEpochFall) found.push_back(fall);
   }
   std::ranges::stable_sort(found, std::greater{}, &Fall::errors);
   std::vector<Fall> kept;
