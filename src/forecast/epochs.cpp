@@ -214,8 +214,7 @@ void add_knots_at_falls(const EpochFalls& falls, std::span<const double> steps, 
     knots.push_back(steps[i] + step_shift);
   }
   std::ranges::sort(knots);
-  const auto repeated = std::ranges::unique(knots);
-  knots.erase(repeated.begin(), repeated.end());
+  knots.erase(std::unique(knots.begin(), knots.end()), knots.end());
 }
 
 }  // namespace glidepath::detail
