@@ -107,9 +107,12 @@ Fall fall_at(std::span<const double> z, const Lines& lines, std::size_t group, s
   return {group, std::min(size, step_down(z, group, window)), errors};
 }
 
+/// Groups on each side of a fall that are looked at.
+std::size_t window_of(std::size_t groups) { return std::max(kMinWindow, groups / kWindowShare); }
+
 /// The falls that stand out, none within a window of a greater one, in order.
 std::vector<Fall> falls_of(std::span<const double> z) {
-  const std::size_t n = z.size(), window = std::max(kMinWindow, n / kWindowShare);
+  const std::size_t n = z.size(), window = window_of(n);
   const Lines lines(z);
   std::vector<Fall> found;
   for (std::size_t i = std::max(window, n / kSkippedShare); i + kMinWindow <= n; ++i) {
@@ -176,7 +179,7 @@ EpochFalls epoch_falls(const Prepared& run, const Annealing& plan) {
   }
   // The next one must not have failed to come.
   const double next = static_cast<double>(falls.fall.size() + 1) * falls.epoch;
-  const auto window = static_cast<double>(std::max(kMinWindow, groups.z.size() / kWindowShare));
+  const auto window = static_cast<double>(window_of(groups.z.size()));
   return run.step.back() < next + window * spacing ? falls : EpochFalls{};
 }
 
@@ -190,7 +193,6 @@ Mixture law_with_falls(const Prepared& run, const Annealing& plan, const EpochFa
   }
   const auto [low, high] = std::ranges::minmax_element(level.z);
   level.range = *high - *low;
-  level.last_z = level.z.back();
   Mixture mixture = by_clock(Observed(level, plan), knots, {}, constants, use);
   const double next = kNextFall * total / static_cast<double>(falls.fall.size());
   for (std::size_t j = 0; j < mixture.queries; ++j) {
