@@ -305,9 +305,11 @@ TEST(TextTest, NumbersAndDurationsAreReadAsPythonWritesThem) {
   EXPECT_EQ(number_in("+.5e1"), 5);
   EXPECT_EQ(number_in("12.5%"), 12.5);
   EXPECT_EQ(number_in("tensor([0.25], device='cuda:0')"), 0.25);
+  EXPECT_EQ(number_in("tensor(0.25, device='cuda:0', grad_fn=<NllLossBackward0>)"), 0.25);
+  EXPECT_EQ(number_in("<tf.Tensor: shape=(), dtype=float32, numpy=0.25>"), 0.25);
   EXPECT_EQ(number_in("np.float64(2.0)"), 2);
-  for (const char* text :
-       {"", "x", "1__0", "_1", "1_", "0x10", "nan(1)", "--1", "1 2", "tensor()"}) {
+  for (const char* text : {"", "x", "1__0", "_1", "1_", "0x10", "nan(1)", "--1", "1 2", "tensor()",
+                           "tensor(1, 2)", "tensor([1, 2], device='cuda:0')", "Array(1, dtype"}) {
     EXPECT_FALSE(number_in(text)) << text;
   }
   EXPECT_EQ(seconds_in("1:02:03.5"), 3723.5);

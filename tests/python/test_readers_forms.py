@@ -92,6 +92,13 @@ def test_a_step_in_brackets_behind_a_prefix(prefix: str, tmp_path: Path) -> None
         ("Iteration {n}, loss = {x}\n    Test net output #1: loss = 9.5 (* 1 = 9.5)", BY_TEN),
         ("2022-05-01 12:00:00,123 DEBUG TRAIN Epoch {i} loss {x}\nDEBUG CV loss 9.5", BY_ROW),
         ("Info: Epoch {i}\n  loss = {x}f0", BY_ROW),
+        (
+            "step {n} {{'loss': Array({x}, dtype=float32), 'acc': Array(0.5, dtype=float32)}}",
+            BY_TEN,
+        ),
+        ("step {n} loss <tf.Tensor: shape=(), dtype=float32, numpy={x}> acc 0.5", BY_TEN),
+        *((f"step {{n}} loss {sign} {{x}}", BY_TEN) for sign in ("->", "=>", "-->", "→", "≈")),
+        ("step -> {n}, loss -> {x} (before 9 -> 8)", BY_TEN),
     ],
 )
 def test_a_line_as_a_tool_prints_it_is_read(form: str, steps: list[float], tmp_path: Path) -> None:
@@ -379,6 +386,24 @@ def test_a_word_for_no_value_costs_the_other_columns_nothing(word: str, tmp_path
 )
 def test_tables_as_tools_save_them(head: str, row: str, tmp_path: Path) -> None:
     check(one(write(tmp_path / "log.csv", head + "\n" + lines(row))), BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "tensor({x}, device='cuda:0')",
+        "tensor({x}, device='cuda:0', grad_fn=<NllLossBackward0>)",
+        "tf.Tensor({x}, shape=(), dtype=float32)",
+        "<tf.Tensor: shape=(), dtype=float32, numpy={x}>",
+        "Array({x}, dtype=float32, weak_type=True)",
+        "np.float32({x})",
+    ],
+)
+def test_a_number_of_a_framework_is_read_as_its_number(value: str, tmp_path: Path) -> None:
+    table = write(tmp_path / "log.csv", "epoch,loss\n" + lines('{i},"' + value + '"'))
+    rows = write(tmp_path / "log.jsonl", lines('{{"epoch": {i}, "loss": "' + value + '"}}'))
+    for log in (table, rows):
+        check(one(log), BY_ROW, LOSSES)
 
 
 ORDERS: dict[str, Callable[[int], int]] = {

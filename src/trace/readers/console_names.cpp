@@ -98,9 +98,19 @@ void find_counter_of_data(const std::vector<std::string_view>& words, Named& nam
   if (named.counter) named.name = said[said.size() - 2];
 }
 
+/// A gap without the signs before its number, such as ": [", " = " and " -> ".
+std::string_view without_signs(std::string_view gap) {
+  while (true) {
+    const std::size_t end = gap.find_last_not_of(" \t:=[('\"<~-|");
+    if (end == gap.npos) return {};
+    const bool arrow = gap[end] == '>' && end > 0 && contains("-=>", gap.substr(end - 1, 1));
+    gap = gap.substr(0, arrow ? end : end + 1);
+    if (!arrow) return gap;
+  }
+}
+
 Named named_by(std::string_view gap) {
-  const std::size_t end = gap.find_last_not_of(" \t:=[('\"<~-|");
-  std::vector<std::string_view> words = cut(gap.substr(0, end == gap.npos ? 0 : end + 1));
+  std::vector<std::string_view> words = cut(without_signs(gap));
   std::string_view name = without_logger(without(words.back(), " -#*>."));
   for (const std::string_view verb : kVerbs) {  // "loss is 2.3" of MindSpore
     const bool said = name.size() > verb.size() && name.ends_with(verb);

@@ -213,8 +213,9 @@ std::string without_stuck(std::string_view text) {
 /// others.
 std::string_view plain_sign(std::string_view text) {
   constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
-      {"\u2212", "-"}, {"\u00A0", " "}, {"\u3000", " "}, {"\uFF0C", ", "}, {"\u3001", ", "},
-      {"\uFF1B", ";"}, {"\uFF1A", ":"}, {"\uFF08", "("}, {"\uFF09", ")"},  {"\uFF1D", "="}};
+      {"\u2212", "-"},  {"\u00A0", " "},  {"\u3000", " "}, {"\uFF0C", ", "}, {"\u3001", ", "},
+      {"\uFF1B", ";"},  {"\uFF1A", ":"},  {"\uFF08", "("}, {"\uFF09", ")"},  {"\uFF1D", "="},
+      {"\u2192", "->"}, {"\u21D2", "=>"}, {"\u2248", "="}};
   if ((text[0] & 0x80) == 0) return {};
   for (const auto& [sign, plain] : kSigns) {
     if (text.starts_with(sign)) return plain;
@@ -347,17 +348,8 @@ std::string undressed(std::string_view line) {
                    std::back_inserter(out), is_digit);
     } else if (const std::size_t colour = colour_at(rest, bare)) {
       length = colour;
-    } else if (rest.starts_with("tensor(")) {
-      length = 7;
-    } else if (rest.starts_with("tf.Tensor(")) {
-      length = 10;
-    } else if (rest.starts_with("np.")) {
-      std::size_t end = 3;
-      while (end < 12 && (is_letter(at_or_nul(rest, end)) || is_digit(at_or_nul(rest, end)) ||
-                          at_or_nul(rest, end) == '_')) {
-        ++end;
-      }
-      if (end > 3 && at_or_nul(rest, end) == '(') length = end + 1;
+    } else if (const std::size_t wrapper = wrapper_length(rest)) {
+      length = wrapper;
     }
     if (length == 0) out += line[at];
     at += std::max<std::size_t>(1, length);

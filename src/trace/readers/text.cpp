@@ -74,21 +74,25 @@ std::optional<double> number_of_windows(std::string_view text) {
   return negative ? -value : value;
 }
 
-/// What `tensor(…)`, `array([…])`, `np.float64(…)` or `…%` has within.
+/// Whether a text goes on with arguments by name to its closing bracket: ", device='cuda:0')".
+bool is_keywords(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (!text.starts_with(',') || !text.ends_with(')') || equals == text.npos) return false;
+  const std::string_view name = stripped(text.substr(1, equals - 1));
+  return !name.empty() && !is_digit(name[0]) && std::all_of(name.begin(), name.end(), word_letter);
+}
+
+/// What `tensor(…)`, `array([…])`, `Array(…, dtype=float32)`, `np.float64(…)` or `…%` has within.
 std::optional<std::string_view> unwrapped(std::string_view text) {
-  std::string_view rest;
-  if (text.starts_with("tensor(") || text.starts_with("array(")) {
-    rest = text.substr(text.find('(') + 1);
-  } else if (text.starts_with("np.")) {
-    std::size_t end = 3;
-    while (end < text.size() && word_letter(text[end])) ++end;
-    if (end > 3 && text.substr(end, 1) == "(") rest = text.substr(end + 1);
-  }
-  if (rest.starts_with('[')) rest.remove_prefix(1);
-  const std::size_t end = rest.find_first_of("[](),");
-  if (end != rest.npos && end > 0 && end <= kLongestWrapped &&
-      (rest[end] == ']' || rest[end] == ')')) {
-    return rest.substr(0, end);
+  if (const std::size_t length = wrapper_length(text); length > 0) {
+    std::string_view rest = text.substr(length);
+    const bool list = rest.starts_with('[');
+    if (list) rest.remove_prefix(1);
+    const std::size_t end = rest.find_first_of("[](),>");
+    if (end != rest.npos && end > 0 && end <= kLongestWrapped &&
+        (contains("])>", rest.substr(end, 1)) || (!list && is_keywords(rest.substr(end))))) {
+      return rest.substr(0, end);
+    }
   }
   if (text.size() > 1 && text.size() <= kLongestWrapped + 1 && text.back() == '%') {
     return text.substr(0, text.size() - 1);
@@ -117,6 +121,26 @@ std::string_view take_digits(std::string_view text, std::size_t& at) {
 }
 
 }  // namespace
+
+std::size_t wrapper_length(std::string_view text) {
+  constexpr std::string_view kWrappers[] = {"tensor(", "tf.Tensor(", "array(", "Array(",
+                                            "DeviceArray("};
+  constexpr std::string_view kTensor = "<tf.Tensor: shape=(), dtype=", kValue = "numpy=";
+  constexpr std::size_t kLongestType = 16;  // "float32, ", and of NumPy "np.float64("
+  if (text.empty() || !contains("<ADant", text.substr(0, 1))) return 0;  // of each letter of a log
+  for (const std::string_view wrapper : kWrappers) {
+    if (text.starts_with(wrapper)) return wrapper.size();
+  }
+  if (text.starts_with(kTensor)) {
+    const std::string_view type = text.substr(kTensor.size(), kLongestType + kValue.size());
+    const std::size_t at = type.find(kValue);
+    return at == type.npos ? 0 : kTensor.size() + at + kValue.size();
+  }
+  if (!text.starts_with("np.")) return 0;
+  std::size_t end = 3;
+  while (end < kLongestType && end < text.size() && word_letter(text[end])) ++end;
+  return end > 3 && end < text.size() && text[end] == '(' ? end + 1 : 0;
+}
 
 std::string lower(std::string_view text) {
   std::string out(text);

@@ -69,8 +69,11 @@ template <class Range>
 /// which differ stay apart.
 [[nodiscard]] std::string repaired(std::string_view text);
 
-/// The number that a text spells: `1_000`, ` nan `, also wrapped, as in `tensor(0.5)`, or in per
-/// cent, as `12%` is 12.
+/// Bytes of what Python prints before the number of an array: `tensor(`, `Array(`, `np.float64(`,
+/// `<tf.Tensor: shape=(), dtype=float32, numpy=`; 0 of other text.
+[[nodiscard]] std::size_t wrapper_length(std::string_view text);
+/// The number that a text spells: `1_000`, ` nan `, also wrapped, as in `tensor(0.5)` and
+/// `Array(0.5, dtype=float32)`, or in per cent, as `12%` is 12.
 [[nodiscard]] std::optional<double> number_in(std::string_view text);
 /// "1.#INF", "1.#QNAN", as Windows prints what is no finite number: how many letters of them begin
 /// a text, and their value; 0 of others.
