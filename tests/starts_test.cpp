@@ -170,6 +170,55 @@ TEST(StartsTest, WithoutErrorsAndArrivalsQueuesByServiceAreThoseOfTheSimulation)
   EXPECT_GT(late, 250U);  // after somebody was demoted
 }
 
+TEST(StartsTest, RestartsThatGoOnAndThoseToComeAreThoseOfTheSimulation) {
+  std::size_t compared = 0, restarting = 0;
+  for (const std::string_view policy : {"sjf", "srtf", "srsf"}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(std::string(policy) + ", seed " + std::to_string(seed));
+      const Workload workload = random_workload(seed);
+      const SimulationOptions options{.restart_s = 60};
+      const std::vector<double> at{workload.jobs.back().submit_s};
+      const Moment now = moments_of(workload, policy, options, at, 0).front();
+      const StartTimes times = start_times({now.now_s, workload.tiers, now.jobs, now.running},
+                                           policy, {.samples = 1, .horizon_s = kInf});
+      const Simulation run = simulate(workload, policy, options);
+      const std::vector<double> expected = true_starts(run, times.job, now.now_s);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(times.quantiles(1, i), expected[i], 0.01);
+      }
+      compared += expected.size();
+      restarting += std::count_if(now.running.begin(), now.running.end(), [&](const auto& held) {
+        return held.since_s == now.now_s &&
+               std::any_of(now.jobs.begin(), now.jobs.end(), [&](const Job& job) {
+                 return job.id == held.job && job.attained_s > 0;
+               });
+      });
+    }
+  }
+  EXPECT_GT(compared, 500U);
+  EXPECT_GT(restarting, 5U);
+}
+
+TEST(StartsTest, AJobThatFitsNowhereChangesNoStartOfTheOthers) {
+  Case one(1);
+  one.tiers.front().memory_gb = 16;
+  one.run(job_of(0, 1, {10, 100, 400}));
+  one.jobs.push_back(job_of(1, 1, {20, 50, 300}, 10));
+  one.jobs.push_back(job_of(2, 1, {30, 80, 200}, 20));
+  one.jobs.push_back(job_of(3, 1, {5}, 30));
+  one.now_s = 40;
+  const StartTimes without = start_times(one.view(), "fifo");
+  Job large = job_of(9, 1, {10, 500}, 15);
+  large.memory_gb = 20;
+  one.jobs.push_back(large);
+  const StartTimes with = start_times(one.view(), "fifo");
+  for (std::ptrdiff_t level = 0; level < 3; ++level) {
+    std::vector<double> expected = row(without, level);
+    expected.push_back(kInf);
+    EXPECT_EQ(row(with, level), expected);
+  }
+}
+
 TEST(StartsTest, AJobThatRanInItsQueueOfServiceGoesBeforeOneThatCameToItLater) {
   Case one(1);
   one.now_s = 20000;

@@ -74,6 +74,8 @@ Moment moment_of(const Cluster& cluster, Order order, const detail::Foresight& f
     const int job = observer.live()[i];
     const Run& run = cluster.runs[job];
     tell(job, out.jobs[i], predict.total(job) - cluster.done(job));
+    // Policies are shown what the next start costs; all later ones are played, too.
+    out.jobs[i].restart_s = cluster.seconds(cluster.restart_of(job));
     if (run.tier < 0 && run.first_start >= 0) {
       out.jobs[i].waiting_s = cluster.seconds(cluster.now - run.began);
     }

@@ -120,6 +120,7 @@ void Player::reset(std::uint64_t sample) {
   for (const int job : script_.running) {
     actors_[job].started = true;
     start(job, script_.parts[job].running);
+    if (script_.parts[job].pending_s > 0) go_on_starting(job);
     starts_[job] = 0;
   }
   arrival_at_ = kInfinity;

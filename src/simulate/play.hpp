@@ -59,6 +59,7 @@ struct alignas(64) Part {
   bool by_law = false;  ///< its key follows the law, not what is believed
   bool preemptible = true;
   bool has_run = false;        ///< so that its next start takes `restart_s`
+  double pending_s = 0;        ///< what is left of the restart in which it is
   std::vector<double> left{};  ///< equally likely steps still needed, increasing
   double believed = 0;         ///< by the policy
   bool is_believed = false;    ///< and not the law
@@ -235,6 +236,7 @@ class Player {
   void backfill();
 
   void start(int job, int way);
+  void go_on_starting(int job);
   void suspend(int job);
   void pause(int job);
   void leave(int job);

@@ -38,6 +38,14 @@ void Player::start(int job, int way) {
   ends_.set(actor.slot, actor.resumes + actor.left / on.steps_per_s);
 }
 
+/// A job that is still in a restart makes no progress until that is over.
+void Player::go_on_starting(int job) {
+  Actor& actor = actors_[job];
+  actor.resumes += part(actor).pending_s;
+  if (script_.rule.preempts) look(actor.slot);
+  ends_.set(actor.slot, actor.resumes + actor.left / running_[actor.slot].steps_per_s);
+}
+
 double Player::progress(const Actor& actor) const {
   if (actor.slot < 0 || now_ <= actor.resumes) return actor.progress;
   return actor.progress + (now_ - actor.resumes) * running_[actor.slot].steps_per_s;

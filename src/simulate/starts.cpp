@@ -34,6 +34,7 @@ constexpr std::size_t kHalvings = 4;       ///< of the samples that play on
 constexpr double kKeptShare = 0.25;        ///< of the jobs that wait, from one to the next
 constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
 constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
+constexpr double kRoundingSeconds = 1e-3;  ///< of times that are sums of others
 constexpr double kFrontSeconds = detail::kMaxSeconds;  ///< as long as any wait
 
 void check(const StartOptions& options) {
@@ -212,6 +213,7 @@ class Scripting {
       const int job = order[nth];
       Part& part = script_.parts[job];
       if (!queues) part.place = nth - script_.live;  // before all who come
+      if (part.ways.empty()) continue;               // it has no gang, and no GPUs ever
       const auto [before, first] = last.try_emplace({snapshot_.jobs[job].user, part.gpus()}, job);
       if (first) continue;
       part.alike = std::exchange(before->second, job);
@@ -249,9 +251,8 @@ class Scripting {
     const double past_gpu_s = job.attained_gpu_s - detail::kLasLimitsGpuS[level - 1];
     const double lost_s = snapshot_.now_s - waited(job);
     const double passed_s = lost_s - past_gpu_s * job.attained_s / job.attained_gpu_s;
-    const double rounding = 1e-3;
-    const auto next = std::upper_bound(events_.begin(), events_.end(), passed_s + rounding);
-    const bool ran = next != events_.end() && *next < lost_s - rounding;
+    const auto next = std::upper_bound(events_.begin(), events_.end(), passed_s + kRoundingSeconds);
+    const bool ran = next != events_.end() && *next < lost_s - kRoundingSeconds;
     return ran ? waited(job) - kFrontSeconds : -waited(job);
   }
 
@@ -275,11 +276,20 @@ class Scripting {
                ", which is none of the options that it can use");
       }
       part.running = static_cast<int>(way - part.ways.begin());
+      part.pending_s = pending_s(snapshot_.jobs[found->second], held);
       script_.running.push_back(found->second);
       if (script_.rule.order == detail::PlayOrder::level) part.place = came_s(found->second, held);
     }
     std::stable_sort(script_.running.begin(), script_.running.end(),
                      [&](int a, int b) { return script_.parts[a].place < script_.parts[b].place; });
+  }
+
+  /// What is left of the restart of a running job. One that has had GPUs for longer than it has
+  /// held these was started again with them, and a start that goes on does not show in what it
+  /// needs.
+  [[nodiscard]] double pending_s(const Job& job, const Allocation& held) const {
+    const double held_s = std::max(0.0, snapshot_.now_s - held.since_s);
+    return job.attained_s > held_s + kRoundingSeconds ? std::max(0.0, job.restart_s - held_s) : 0;
   }
 
   /// When a running job came to run in its queue of `las`.
