@@ -175,8 +175,8 @@ inline constexpr double kOneValleyDeviation = 0.3;
 /// Where a search for β of φ = exp(-β x) ended.
 struct DecayEnd {
   double beta = 0, a = 0, c = 0, rss = std::numeric_limits<double>::infinity();
-  double mean = 0;          ///< of φ
-  double f, h, ff, fh, hh;  ///< Σ φ, x φ, φ², x φ², x² φ²
+  double mean = 0;                              ///< of φ
+  double f = 0, h = 0, ff = 0, fh = 0, hh = 0;  ///< Σ φ, x φ, φ², x φ², x² φ²
   bool converged = false;
   int valleys = 0;  ///< that the scan saw
 };
