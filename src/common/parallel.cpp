@@ -61,7 +61,7 @@ double stack_of_environment() {
 }
 
 /// Read when OpenMP reads it. Later another thread may change the environment.
-const double stack_of_openmp = stack_of_environment();
+const double kOpenmpStack = stack_of_environment();
 
 int cores() {
   // OpenMP bound this thread to one of the cores, and will bind its own to the others.
@@ -120,7 +120,7 @@ thread_local int had = 1;
 std::atomic<bool> ran{false}, forked{false}, orphaned{false};
 
 /// From the beginning, as others may use OpenMP before this library does.
-[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
+[[maybe_unused]] const int kForkHandler = pthread_atfork(nullptr, nullptr, [] {
   forked = true;
   orphaned = orphaned || ran;
   had = 1;
@@ -138,7 +138,7 @@ class Rehearsal {
     std::size_t stack = 0;
     pthread_attr_init(&like);
     pthread_attr_getstacksize(&like, &stack);
-    stack = std::max(stack, static_cast<std::size_t>(std::min(stack_of_openmp, 0x1p62)));
+    stack = std::max(stack, static_cast<std::size_t>(std::min(kOpenmpStack, 0x1p62)));
     const bool fits = pthread_attr_setstacksize(&like, stack + kMoreStack) == 0;
     pthread_t thread;
     while (fits && started() < threads && pthread_create(&thread, &like, wait, this) == 0) {
@@ -169,7 +169,7 @@ class Rehearsal {
 /// How many of `wanted` threads the system gives, tried where it never gave this thread so many.
 int given(int wanted) {
   constexpr double kLeastStack = 0x1p16;
-  if (stack_of_openmp > 0 && stack_of_openmp < kLeastStack) return 1;
+  if (kOpenmpStack > 0 && kOpenmpStack < kLeastStack) return 1;
   if (wanted <= had) return wanted;
   const int own = forked ? 0 : 1;  // whether the caller is one of them
   had = std::max(had, Rehearsal(wanted - own).started() + own);
