@@ -45,7 +45,8 @@ Suit gpu_packing(const NodeState& node, const Request& pod, std::span<const Expe
     free_percent += gpu * 100 / kWholeGpu;
   }
   if (fresh > 0) return {std::max(50.0 - fresh, 33.0)};
-  return {std::max(100.0 - free_percent / 10, 50.0)};
+  const int free_tenths = free_percent / 10;
+  return {std::max(100.0 - free_tenths, 50.0)};
 }
 
 Suit gpu_clustering(const NodeState& node, const Request& pod, std::span<const Expected>) {
