@@ -17,41 +17,41 @@ struct LearnedRank {
   static constexpr bool kByFinish = false, kMonotone = false;
   static constexpr double kMaxRankS = 1e12;  ///< for a rank that may be infinite
   explicit LearnedRank(Cluster& e)
-      : gittins(e), values(given(e.options)), outlooks(e.runs.size()) {}
+      : gittins_(e), values_(given(e.options)), outlooks_(e.runs.size()) {}
 
   bool refresh() {
-    Cluster& cluster = gittins.cluster;
-    if (gittins.predict.refresh()) ++learned;
-    (void)gittins.leader.refresh([&](int job) { return gittins.predict.likely(job); });
-    for (; arrived < cluster.arrived; ++arrived) live.push_back(arrived);
-    std::erase_if(live, [&](int job) { return cluster.runs[job].end >= 0; });
-    crowd = Crowd();
-    for (const int job : live) {
+    Cluster& cluster = gittins_.cluster;
+    if (gittins_.predict.refresh()) ++learned_;
+    (void)gittins_.leader.refresh([&](int job) { return gittins_.predict.likely(job); });
+    for (; arrived_ < cluster.arrived; ++arrived_) live_.push_back(arrived_);
+    std::erase_if(live_, [&](int job) { return cluster.runs[job].end >= 0; });
+    crowd_ = Crowd();
+    for (const int job : live_) {
       const Known& known = outlook(job);
-      crowd.add(cluster.runs[job].gpus, known.log_rank, known.spread,
-                cluster.seconds(cluster.restart_of(job)));
+      crowd_.add(cluster.runs[job].gpus, known.log_rank, known.spread,
+                 cluster.seconds(cluster.restart_of(job)));
     }
-    crowd.close(cluster.capacity[0]);
-    const std::string why = out_of_range(values, crowd);
-    holds = why.empty();
+    crowd_.close(cluster.capacity[0]);
+    const std::string why = out_of_range(values_, crowd_);
+    holds_ = why.empty();
     cluster.fallback.note(why);
     return true;
   }
-  [[nodiscard]] double left(int job, double p) const { return gittins.left(job, p); }
+  [[nodiscard]] double left(int job, double p) const { return gittins_.left(job, p); }
   [[nodiscard]] double waiting(int job) const {
-    const Run& run = gittins.cluster.runs[job];
-    const double rank = outlook(job).rank / run.fastest * gittins.leader.factor(run.gpus);
-    return holds ? rank / std::exp(correction(values.queue, prospect(job), crowd)) : rank;
+    const Run& run = gittins_.cluster.runs[job];
+    const double rank = outlook(job).rank / run.fastest * gittins_.leader.factor(run.gpus);
+    return holds_ ? rank / std::exp(correction(values_.queue, prospect(job), crowd_)) : rank;
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
   /// What a preemption for the job costs, over what it does under GittinsRank.
   [[nodiscard]] double preemption(int job) const {
-    if (!holds) return 1;
-    const double size = std::clamp(outlook(job).log_rank - crowd.log_rank(), -6.0, 6.0) / 2;
-    return std::exp(values.patience[0] + values.patience[1] * size);
+    if (!holds_) return 1;
+    const double size = std::clamp(outlook(job).log_rank - crowd_.log_rank(), -6.0, 6.0) / 2;
+    return std::exp(values_.patience[0] + values_.patience[1] * size);
   }
   /// After which a job is late, over those of GittinsRank.
-  [[nodiscard]] double fair_shares() const { return holds ? std::exp(values.patience[2]) : 1; }
+  [[nodiscard]] double fair_shares() const { return holds_ ? std::exp(values_.patience[2]) : 1; }
 
  private:
   [[nodiscard]] static std::span<const double> given(const SimulationOptions& options) {
@@ -64,19 +64,19 @@ struct LearnedRank {
   };
 
   [[nodiscard]] const Known& outlook(int job) const {
-    const Cluster& cluster = gittins.cluster;
-    Known& known = outlooks[job];
+    const Cluster& cluster = gittins_.cluster;
+    Known& known = outlooks_[job];
     const double done = cluster.done(job);
-    if (known.done == done && known.learned == learned) return known;
-    const Predictor::Outlook seen = gittins.predict.outlook(job);
+    if (known.done == done && known.learned == learned_) return known;
+    const Predictor::Outlook seen = gittins_.predict.outlook(job);
     const double seconds =
         seen.rank / cluster.runs[job].fastest / static_cast<double>(cluster.per_second);
     return known = {done, seen.rank, std::log(std::clamp(seconds, 1.0, kMaxRankS)), seen.spread,
-                    learned};
+                    learned_};
   }
 
   [[nodiscard]] Prospect prospect(int job) const {
-    const Cluster& cluster = gittins.cluster;
+    const Cluster& cluster = gittins_.cluster;
     const Run& run = cluster.runs[job];
     const Known& known = outlook(job);
     const double attained_s = cluster.seconds(cluster.attained(job));
@@ -89,14 +89,14 @@ struct LearnedRank {
             .keeps = run.tier >= 0};
   }
 
-  GittinsRank gittins;
-  LearnedValues values;
-  std::vector<int> live;  ///< in order of submission
-  int arrived = 0;
-  Crowd crowd;
-  bool holds = false;        ///< the values, for the crowd as it is
-  std::int64_t learned = 0;  ///< how often what is known of durations has changed
-  mutable std::vector<Known> outlooks;
+  GittinsRank gittins_;
+  LearnedValues values_;
+  std::vector<int> live_;  ///< in order of submission
+  int arrived_ = 0;
+  Crowd crowd_;
+  bool holds_ = false;        ///< the values, for the crowd as it is
+  std::int64_t learned_ = 0;  ///< how often what is known of durations has changed
+  mutable std::vector<Known> outlooks_;
 };
 
 }  // namespace glidepath::detail
