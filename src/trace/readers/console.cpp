@@ -157,7 +157,9 @@ void name_by_data_before(std::vector<Line>& lines) {
     for (const auto& [name, data] : line.behind) {
       const auto [behind, elsewhere] = count.at(name);
       if (elsewhere < std::min(kMinMentions, behind) || has_own(line, name, data)) continue;
-      line.cells.rename(name, data + " " + name);
+      std::string whole = data;
+      whole.append(" ").append(name);
+      line.cells.rename(name, whole);
     }
   }
 }

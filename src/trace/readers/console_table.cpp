@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "common/csv.hpp"
 #include "trace/readers/console_names.hpp"
@@ -127,7 +128,8 @@ std::optional<Line> TableRows::of_classes(std::string_view text) {
       std::string name(without(fields[i], "():"));
       if (name == "P") name = "precision";
       if (name == "R") name = "recall";
-      of_classes_.push_back(part.empty() || part == "Box" ? name : part + " " + name);
+      if (!part.empty() && part != "Box") name.insert(0, part + " ");
+      of_classes_.push_back(std::move(name));
     }
     return Line{};
   }

@@ -191,11 +191,11 @@ bool LineReader::next() {
   check_interrupt();
   ++number_;
   std::size_t searched = at_;
-  std::size_t stop = buffer_.npos;
-  while ((stop = buffer_.find('\n', searched)) == buffer_.npos && !ended_ &&
-         end_ - at_ <= kLongestLine) {
+  std::size_t stop = buffer_.find('\n', searched);
+  while (stop == buffer_.npos && !ended_ && end_ - at_ <= kLongestLine) {
     searched = end_ - at_;
     fill();
+    stop = buffer_.find('\n', searched);
   }
   const std::size_t length = (stop == buffer_.npos ? end_ : stop + 1) - at_;
   if (length == 0) return false;

@@ -153,7 +153,7 @@ void LogRows::add(const Cells& cells) {
   end_row();
 }
 
-void LogRows::put_column(std::string name, std::vector<std::int64_t> rows,
+void LogRows::put_column(std::string_view name, std::vector<std::int64_t> rows,
                          std::vector<double> values) {
   Column& into = column(name);
   if (!rows.empty()) count_ = std::max(count_, static_cast<std::size_t>(rows.back()) + 1);

@@ -46,7 +46,8 @@ class LogRows {
   bool end_unfinished_row();
   void add(const Cells& cells);
   /// A whole column: its values, and the rows in which they stand, increasing.
-  void put_column(std::string name, std::vector<std::int64_t> rows, std::vector<double> values);
+  void put_column(std::string_view name, std::vector<std::int64_t> rows,
+                  std::vector<double> values);
 
   /// A name that a cell has, of a run or a part of the data.
   void label(std::string_view name, std::string_view text);

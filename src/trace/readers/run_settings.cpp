@@ -89,7 +89,9 @@ void put_setting(Settings& settings, const std::string& name, const Json& value,
     if (depth == 0) return;
     for (const auto& [key, inner] : value.members) {
       if (key.empty() || is_digit(key[0])) continue;  // a table by number, such as of labels
-      put_setting(settings, name.empty() ? key : name + "." + key, inner, depth - 1);
+      std::string whole = name;
+      if (!name.empty()) whole += '.';
+      put_setting(settings, whole.append(key), inner, depth - 1);
     }
     return;
   }

@@ -282,7 +282,8 @@ LogRows::NamedRows LogRows::told_apart() const {
     for (auto& [name, rows] : *runs) {
       NamedRows parts = rows.steps_repeat() ? rows.told_apart() : NamedRows{{"", rows}};
       for (auto& [inner, part] : parts) {
-        found.emplace_back(inner.empty() ? name : name + "/" + inner, std::move(part));
+        if (!inner.empty()) inner.insert(0, "/");
+        found.emplace_back(inner.insert(0, name), std::move(part));
       }
     }
     return found;
