@@ -106,6 +106,31 @@ def test_a_line_as_a_tool_prints_it_is_read(form: str, steps: list[float], tmp_p
 
 
 @pytest.mark.parametrize(
+    "form",
+    ["Patience: {}/10", "no gain [{}/10]", "{}/10 without gain", "correct {}/100", "mem {}/80GB"],
+)
+@pytest.mark.parametrize("restart", [0, 5])
+def test_a_fraction_behind_the_loss_of_each_epoch_counts_no_rows(
+    form: str, restart: int, tmp_path: Path
+) -> None:
+    rows = [*range(1, restart + 1), *ROWS]
+    text = "".join(f"Epoch {i}/12 loss {loss(i)} " + form.format(i % 4) + "\n" for i in rows)
+    run = one(write(tmp_path / "log", text))
+    check(run, BY_ROW, LOSSES)
+    assert run.planned_steps == 12
+
+
+@pytest.mark.parametrize("name", ["patience", "GPU mem"])
+def test_a_share_of_memory_and_patience_count_no_rows_of_an_epoch(
+    name: str, tmp_path: Path
+) -> None:
+    text = "".join(f"Epoch {i // 6} loss {loss(i)} {name} {i % 3}/80\n" for i in ROWS)
+    run = one(write(tmp_path / "log", text))
+    check(run, BY_ROW, LOSSES)
+    assert "rows are numbered from 1" in " ".join(run.notes)
+
+
+@pytest.mark.parametrize(
     "form", ["loss[{n}] = {x}, acc[{n}] = 0.25", "loss({n}): {x} acc({n}): 0.25 lr({n}): 0.1"]
 )
 def test_an_index_that_all_metrics_of_a_line_have_is_their_step(form: str, tmp_path: Path) -> None:

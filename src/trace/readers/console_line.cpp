@@ -22,6 +22,8 @@ constexpr std::size_t kGap = 200;
 constexpr std::size_t kLongestJoint = 8;  // letters between a number in brackets and its value
 constexpr std::size_t kMostBehind = 32;   // metrics of a line that may be of the data before them
 constexpr std::string_view kAsciiBlanks = " \t\n\r\v\f";
+// Names of fractions that count no rows: "patience 3/10", "mem 12/80GB".
+constexpr std::string_view kNoCounts[] = {"patience", "mem", "memory", "vram"};
 
 // Units of time, and their seconds.
 constexpr std::pair<std::string_view, double> kUnitsOfTime[] = {
@@ -35,6 +37,13 @@ std::size_t times_in(std::string_view text, std::string_view part) {
     ++times;
   }
   return times;
+}
+
+/// Whether a fraction of this name may count rows.
+bool counts_rows(std::string_view name) {
+  const std::vector<std::string_view> words = words_of(name);
+  return std::none_of(words.begin(), words.end(),
+                      [](std::string_view word) { return among(kNoCounts, lower(word)); });
 }
 
 /// Reads the numbers of one line, each named by the words before it.
@@ -209,7 +218,7 @@ class LineParser {
     if (named.name == "s" && first_) {  // llm.c
       counter = "step";
     } else if (!counter && ((number.whole && of_follows()) || is_tqdm_fraction(number))) {
-      if (!names_.is_metric(named.name)) counter = "it";
+      if (!names_.is_metric(named.name) && counts_rows(named.name)) counter = "it";
       if (is_held_out(named.name)) data_ = lower(named.name);
     }
     if (!counter) {

@@ -157,14 +157,16 @@ std::vector<const LogRows::Column*> LogRows::counters_for(const Column& metric,
 }
 
 /// Whether a column of steps says of each row how long something took, as the steps of an episode:
-/// it goes back again and again where another counter goes on from row to row.
+/// it goes back again and again where another counter goes on from row to row. So does a count
+/// within an epoch, as "patience 3/10", that rises at some rows where each is another epoch.
 bool LogRows::is_length(const Column& counter, const std::vector<double>& values,
                         const RowNumbers& rows, const std::vector<const Column*>& counting) {
-  const std::size_t backs = course_of(values).backs;
-  if (is_within(counter.key) || is_epoch(counter.key) || backs <= kMaxRestarts ||
-      kMaxRisesABack * backs < values.size()) {
-    return false;
-  }
+  const Course own = course_of(values);
+  const bool within = is_within(counter.key);
+  const bool counts = within
+                          ? own.rises == 0 || own.rises + 1 == values.size()
+                          : own.backs <= kMaxRestarts || kMaxRisesABack * own.backs < values.size();
+  if (counts || is_epoch(counter.key)) return false;
   return std::any_of(counting.begin(), counting.end(), [&](const Column* other) {
     std::vector<double> others;
     if (is_within(other->key) ||
@@ -172,7 +174,9 @@ bool LogRows::is_length(const Column& counter, const std::vector<double>& values
       return false;
     }
     const Course course = course_of(others);
-    return course.backs == 0 && course.rises + 1 == others.size();
+    const bool whole = !within || std::all_of(others.begin(), others.end(), is_whole);
+    return whole && course.backs <= (within ? kMaxRestarts : 0) &&
+           course.rises + course.backs + 1 == others.size();
   });
 }
 
