@@ -259,8 +259,8 @@ class Player {
   [[nodiscard]] double progress(const Actor& actor) const;
   [[nodiscard]] double attained(const Actor& actor) const;
   [[nodiscard]] static double limit_of(const Actor& actor) {
-    const auto level = static_cast<std::size_t>(actor.level);
-    return level < kLasLimitsGpuS.size() ? kLasLimitsGpuS[level] : kInfinity;
+    const int level = actor.level;
+    return level < std::ssize(kLasLimitsGpuS) ? kLasLimitsGpuS[level] : kInfinity;
   }
   [[nodiscard]] PlayKey key_of(const Seat& seat) const {
     return {seat.before, seat.key + seat.slope * now_, seat.place};
