@@ -188,6 +188,54 @@ TEST(PlanTest, AfterTheLongestWaitTheBigJobGetsTheNextGpusAndOnlyShortOnesFillTh
             (std::vector<std::int64_t>{2}));
 }
 
+TEST(PlanTest, ThoseThatAreOwedAPlaceKeepOffTheGpusOfWhoWaitedLonger) {
+  Cluster cluster = one_tier(5);
+  Job& ending = add_to(cluster, 1, {400}, 2);
+  ending.preemptible = false;
+  ending.waiting_s = 0;
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 2, .since_s = 900}};
+  add_to(cluster, 2, {1000}, 4).waiting_s = 5000;
+  add_to(cluster, 3, {10000}, 2).waiting_s = 4500;  // would stay for longer than those 400 s
+  add_to(cluster, 4, {10000}, 1).waiting_s = 4000;  // there is one more
+  add_to(cluster, 5, {10000}, 1).waiting_s = 3900;
+  add_to(cluster, 6, {300}, 1).waiting_s = 3800;  // ends before
+  const Plan plan = glidepath::plan(cluster.snapshot(), {.dynamics = {.max_wait_s = 3600}});
+  EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{1, 4, 6}));
+}
+
+TEST(PlanTest, NoGpusAreKeptForAJobThatTheLimitsNeverLetRun) {
+  Cluster cluster = one_tier(4);
+  Job& large = add_to(cluster, 1, {1000}, 3);
+  large.user = "a";
+  large.waiting_s = 5000;
+  Job& other = add_to(cluster, 2, {1000}, 4);
+  other.group = "b";
+  other.options[0].utilization = 0.5;
+  const PlanDynamics dynamics{.max_wait_s = 3600};
+  for (const PlanLimits& limits : {PlanLimits{.user_quota = {{"a", 2}}, .min_run_s = 300},
+                                   PlanLimits{.group_quota = {{"", 2}}, .min_run_s = 300},
+                                   PlanLimits{.power_cap_w = 250, .min_run_s = 300}}) {
+    const Plan plan = glidepath::plan(cluster.snapshot(), {.limits = limits, .dynamics = dynamics});
+    EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{2}));
+  }
+}
+
+TEST(PlanTest, GpusAreKeptForWhenAQuotaLeavesAJobRoom) {
+  Cluster cluster = one_tier(4);
+  Job& first = add_to(cluster, 1, {400}, 2);
+  first.user = "a";
+  first.preemptible = false;
+  first.waiting_s = 0;
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 2, .since_s = 900}};
+  Job& second = add_to(cluster, 2, {1000}, 2);
+  second.user = "a";
+  second.waiting_s = 5000;
+  add_to(cluster, 3, {300}, 2).preemptible = false;  // ends before the quota has room
+  const PlanOptions options{.limits = {.user_quota = {{"a", 2}}}, .dynamics = {.max_wait_s = 3600}};
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), options)),
+            (std::vector<std::int64_t>{1, 3}));
+}
+
 TEST(PlanTest, EveryWaitIsBounded) {
   // Short jobs arrive for ever on one GPU; one long job would never run by value alone.
   const auto longest_wait = [](double max_wait_s) {

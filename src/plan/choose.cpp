@@ -66,7 +66,7 @@ RoundView Planner::columns(const std::vector<std::size_t>& members, const std::v
   for (const std::size_t c : members) {
     for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
       const Offer& offer = offers_[o];
-      if (barred[o] || (in_the_way(offer) && offer.option->gpus > reservation_.spare)) continue;
+      if (barred[o] || too_late(offer)) continue;
       offer_of.push_back(o);
       job_.push_back(static_cast<std::int64_t>(c));
       tier_.push_back(offer.option->tier);

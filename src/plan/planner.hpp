@@ -66,6 +66,12 @@ class Planner {
   Plan run();
 
  private:
+  /// What a job could have.
+  struct Left {
+    std::int64_t gpus = 0;
+    double watts = 0;
+    std::int64_t of_user = 0, of_group = 0;
+  };
   struct Quotas {
     std::vector<std::int64_t> left{};    ///< GPUs; the last entry is of everyone without a quota
     std::vector<std::int64_t> of_job{};  ///< index into it
@@ -121,15 +127,27 @@ class Planner {
   /// Jobs that may not be preempted keep their GPUs, the oldest first should there be too few.
   void pin();
   /// Jobs that have waited for too long come first, the longest wait first. The first one that
-  /// does not fit gets the GPUs that are free next.
+  /// does not fit gets the GPUs that are free next, and those behind it may not be on them then.
   void place_owed();
   /// Shadow time of EASY backfill (Lifka 1995): when, by the ends of the jobs that stay, enough
-  /// GPUs for the smallest wait of the job's options are free.
+  /// GPUs for the smallest wait of the job's options are free, and the power cap and the quotas
+  /// leave it as many. Nothing is kept for a job that they never let run.
   void reserve(std::size_t c);
+  [[nodiscard]] const Option& host_of(std::size_t guest) const {
+    return *offers_[candidates_[partner_.at(guest).host].offer].option;
+  }
+  [[nodiscard]] static std::int64_t left_of(const Quotas& quotas, std::size_t c);
+  [[nodiscard]] static bool shares(const Quotas& quotas, std::size_t c, std::size_t other) {
+    return !quotas.left.empty() && quotas.of_job[c] == quotas.of_job[other];
+  }
 
   // choose.cpp
   /// An offer that would sit on reserved GPUs when their time comes.
   [[nodiscard]] bool in_the_way(const Offer& offer) const;
+  /// Such an offer of more GPUs than are spare.
+  [[nodiscard]] bool too_late(const Offer& offer) const {
+    return in_the_way(offer) && offer.option->gpus > reservation_.spare;
+  }
   /// The knapsack of one class. Fillers of reserved GPUs that stay too long may together use no
   /// more than what is spare; those of least value go until that holds.
   void solve(const std::vector<std::size_t>& members);

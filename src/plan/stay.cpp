@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who keeps its GPUs whatever else happens, and who has waited for too long.
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "plan/planner.hpp"
@@ -82,9 +83,11 @@ void Planner::place_owed() {
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
       if (!fits(c, offers_[o]) || offers_[o].option->steps_per_s <= 0) continue;
       if (best != candidate.end && offers_[o].value <= offers_[best].value) continue;
+      if (too_late(offers_[o])) continue;
       if (packs(offers_[o])) best = o;
     }
     if (best < candidate.end) {
+      if (in_the_way(offers_[best])) reservation_.spare -= offers_[best].option->gpus;
       take(c, best, Fate::owed);
     } else if (reservation_.tier < 0) {
       reserve(c);
@@ -93,28 +96,43 @@ void Planner::place_owed() {
 }
 
 void Planner::reserve(std::size_t c) {
+  std::vector<std::tuple<double, int, std::size_t>> ends;
+  for (std::size_t k = 0; k < candidates_.size(); ++k) {
+    const Fate fate = candidates_[k].fate;
+    if (fate != Fate::pinned && fate != Fate::owed && fate != Fate::guest) continue;
+    const Offer& offer = offers_[candidates_[k].offer];
+    ends.emplace_back(offer.done_s, offer.option->gpus, k);
+  }
+  std::sort(ends.begin(), ends.end());
   double soonest = kInfinity;
   for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
     const Option& option = *offers_[o].option;
     if (option.steps_per_s <= 0) continue;
-    std::vector<std::pair<double, std::int64_t>> ends;
-    for (const Candidate& other : candidates_) {
-      if (other.fate != Fate::pinned && other.fate != Fate::owed) continue;
-      const Offer& offer = offers_[other.offer];
-      if (offer.option->tier == option.tier) ends.emplace_back(offer.done_s, offer.option->gpus);
-    }
-    std::sort(ends.begin(), ends.end());
-    std::int64_t room = free_[option.tier];
+    Left left{free_[option.tier], power_left_, left_of(user_, c), left_of(group_, c)};
+    const auto enough = [&] {
+      return std::min({left.gpus, left.of_user, left.of_group}) >= option.gpus &&
+             left.watts >= offers_[o].watts;
+    };
     double shadow = 0;
-    for (const auto& [end, gpus] : ends) {
-      if (room >= option.gpus) break;
-      room += gpus;
+    for (const auto& [end, gpus, k] : ends) {
+      if (enough()) break;
+      const Offer& offer = offers_[candidates_[k].offer];
+      const bool is_guest = candidates_[k].fate == Fate::guest;
+      left.gpus += offer.option->tier == option.tier && !is_guest ? gpus : 0;
+      left.watts += is_guest ? watts_of_guest(host_of(k), *offer.option) : offer.watts;
+      left.of_user += shares(user_, c, k) ? gpus : 0;
+      left.of_group += shares(group_, c, k) ? gpus : 0;
       shadow = end;
     }
-    if (room < option.gpus || shadow >= soonest) continue;
+    if (!enough() || shadow >= soonest) continue;
     soonest = shadow;
-    reservation_ = {c, option.tier, shadow, room - option.gpus};
+    reservation_ = {c, option.tier, shadow, left.gpus - option.gpus};
   }
+}
+
+std::int64_t Planner::left_of(const Quotas& quotas, std::size_t c) {
+  return quotas.left.empty() ? std::numeric_limits<std::int64_t>::max() / 2
+                             : quotas.left[quotas.of_job[c]];
 }
 
 }  // namespace glidepath::detail
