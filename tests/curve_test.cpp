@@ -58,7 +58,7 @@ TEST(CurveTest, NamesGoThereAndBack) {
 TEST(CurveTest, ABatchIsEveryCurveAtEveryStep) {
   const std::vector<double> steps{1, 2, 3.5, 10, 1e3, 1e6};
   for (const Curve& curve : kExamples) {
-    const std::size_t m = 37;
+    const std::size_t m = 137;  // three blocks, so that two threads share them
     std::array<std::vector<double>, kMaxParameters> columns;
     CurvesView view{.family = curve.family};
     for (std::size_t k = 0; k < parameter_names(curve.family).size(); ++k) {

@@ -257,7 +257,8 @@ TEST(SolveRoundTest, WholeQuantaAreProvedOptimalWithGapZero) {
 }
 
 TEST(SolveRoundTest, ChoiceDoesNotDependOnThreadsNorOnTheOrderOfOptions) {
-  const Columns c = random_round(4242, 3000);
+  const Columns c = random_round(4242, 30'000);
+  ASSERT_GT(c.job.back(), 16'384);  // three blocks of jobs or more, so that threads share them
   const RoundPlan one = solve_round(c.view(), {}, {.threads = 1});
   for (const int threads : {2, 7}) {
     const RoundPlan other = solve_round(c.view(), {}, {.threads = threads});
