@@ -55,6 +55,8 @@ void add_row(LogRows& rows, const py::typing::Dict<py::str, Anything>& cells) {
       const bool fits = !(number == -1.0 && PyErr_Occurred() != nullptr);
       if (fits) rows.put_cell(text_of(key), number);
       PyErr_Clear();
+    } else if (PyBool_Check(given) != 0) {
+      rows.label(text_of(key), given == Py_True ? "true" : "false");
     } else if (PyUnicode_Check(given) != 0) {
       rows.put(text_of(key), std::string_view(text_of(value)));
     }

@@ -249,6 +249,42 @@ def test_the_data_of_a_row_by_a_column(column: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "train", "held_out"),
+    [
+        *(("eval", "false", "true"), ("val", "false", "true"), ("training", "true", "false")),
+        *(("is_eval", "0", "1"), ("is_validation", "false", "true")),
+    ],
+)
+def test_a_flag_says_of_what_data_a_row_is(
+    column: str, train: str, held_out: str, tmp_path: Path
+) -> None:
+    both = [(i, flag, value) for i in ROWS for flag, value in ((train, loss(i)), (held_out, 9.5))]
+    rows = [f'{{"epoch": {i}, "{column}": {flag}, "loss": {value}}}' for i, flag, value in both]
+    table = "".join(f"{i},{flag},{value}\n" for i, flag, value in both)
+    for log in (
+        write(tmp_path / "a.csv", f"epoch,{column},loss\n{table}"),
+        write(tmp_path / "a.jsonl", "\n".join(rows) + "\n"),
+        write(tmp_path / "a.json", f"[{','.join(rows)}]"),
+    ):
+        run = one(log)
+        assert run.metric == "train/loss"
+        check(run, BY_ROW, LOSSES)
+        np.testing.assert_array_equal(one(log, "val/loss").loss, [9.5] * 12)
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    (run,) = gp.read_traces(pandas.DataFrame(json.loads(f"[{','.join(rows)}]")))
+    check(run, BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize("column", ["val", "train", "eval"])
+def test_a_metric_of_ones_and_zeros_is_no_flag(column: str, tmp_path: Path) -> None:
+    text = f"epoch,{column},loss\n" + "".join(f"{i},{i % 2},{loss(i)}\n" for i in ROWS)
+    run = one(write(tmp_path / "a.csv", text))
+    assert run.metric == "loss"
+    check(run, BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize(
     ("head", "row"),
     [
         ("step,metric,value", "{i},{name},{x}"),

@@ -90,7 +90,9 @@ def _labels(
     """Give the columns of names: of which its rows have which, and the names."""
     long = {spelled.get(name) for name, _ in _LONG_COLUMNS}
     for name in table.column_names:
-        if name == run or name in long or not (names_run(name) or _is_text(table[name].type)):
+        kind = table[name].type
+        says = names_run(name) or _is_text(kind) or _is_flag(name, kind)
+        if name == run or name in long or not says:
             continue
         codes = _codes(table[name])
         found, firsts = np.unique(codes, return_index=True)
@@ -217,6 +219,12 @@ def _is_text(kind: Any) -> bool:
         or arrow.types.is_large_string(kind)
         or arrow.types.is_string_view(kind)
     )
+
+
+def _is_flag(name: str, kind: Any) -> bool:
+    """Whether a column may say by true or false, or by 1 or 0, of what data its rows are."""
+    digits = normal_name(name).startswith("is_") and _is_number(kind)
+    return digits or bool(require("pyarrow").types.is_boolean(kind))
 
 
 def _is_time(kind: Any) -> bool:

@@ -15,7 +15,18 @@ namespace {
 // they call it by a word for training or for what is held out.
 constexpr std::string_view kPartColumns[] = {"split", "set", "subset", "partition"};
 constexpr std::string_view kSplitColumns[] = {"phase", "stage", "mode", "type", "dataset"};
-constexpr std::string_view kTrainingFlags[] = {"is_train", "is_training"};  // by true or false
+
+// Columns that say by true or false which part of the data a row is of: training or what is held
+// out. Without "is" before them they may be metrics, whose 0 and 1 are numbers. A row that "is
+// valid" may be one that is sound.
+struct Flag {
+  std::string_view column, data, others;
+};
+constexpr std::string_view kIs = "is_";
+constexpr Flag kFlags[] = {{"train", "train/", "val/"}, {"training", "train/", "val/"},
+                           {"eval", "val/", "train/"},  {"evaluation", "val/", "train/"},
+                           {"val", "val/", "train/"},   {"validation", "val/", "train/"},
+                           {"test", "test/", "train/"}};
 
 // Columns that hold the name of a number, the number itself, and the run that a row is of.
 constexpr std::string_view kNameColumns[] = {"metric", "metric_name", "tag", "key", "variable"};
@@ -24,6 +35,14 @@ constexpr std::string_view kValueColumns[] = {"value", "metric_value", "scalar_v
 constexpr std::string_view kRunColumns[] = {"run",   "run_id",     "run_name", "run_uuid",
                                             "model", "experiment", "seed",     "fold",
                                             "trial", "trial_id"};
+
+/// The flag that a column is; none of others.
+const Flag* flag_of(std::string_view key) {
+  if (key.starts_with(kIs)) key.remove_prefix(kIs.size());
+  const auto* const found = std::find_if(std::begin(kFlags), std::end(kFlags),
+                                         [&](const Flag& flag) { return flag.column == key; });
+  return found == std::end(kFlags) ? nullptr : found;
+}
 
 }  // namespace
 
@@ -72,15 +91,16 @@ bool names_parts(std::string_view column) { return among(kPartColumns, normal(co
 
 bool is_split(std::string_view name) {
   const std::string key = normal(name);
-  return names_parts(name) || among(kSplitColumns, key) || among(kTrainingFlags, key);
+  return names_parts(name) || among(kSplitColumns, key) || flag_of(key) != nullptr;
 }
 
 std::string split_before(std::string_view name, std::string_view text) {
   const std::string key = normal(name);
-  if (among(kTrainingFlags, key)) {
+  if (const Flag* const flag = flag_of(key)) {
     const std::string truth = lower(text);
-    if (truth == "true" || truth == "1") return "train/";
-    return truth == "false" || truth == "0" ? "val/" : "";
+    const bool digits = key.starts_with(kIs);
+    if (truth == "true" || (digits && truth == "1")) return std::string(flag->data);
+    return std::string(truth == "false" || (digits && truth == "0") ? flag->others : "");
   }
   if (!is_split(name) || !(has_train(text) || is_held_out(text))) return {};
   return std::string(text) + "/";

@@ -138,7 +138,8 @@ bool LogRows::end_unfinished_row() {
 }
 
 void LogRows::put_cell(std::string_view name, double value) {
-  if (names_run(name)) label(name, general(value, 17));
+  const bool flag = (value == 0 || value == 1) && !split_before(name, general(value)).empty();
+  if (flag || names_run(name)) label(name, general(value, 17));
   put(name, value);
 }
 

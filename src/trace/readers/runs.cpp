@@ -49,10 +49,14 @@ void LogRows::put_label(Labels& into, std::int64_t row, std::string_view text) {
   if (text.empty() || text.size() > kLongestLabel || !into.may_tell) return;
   if (!into.rows.empty() && into.rows.back() == row) return;
   const auto [entry, fresh] = into.codes.try_emplace(std::string(text), into.texts.size());
-  if (fresh) into.texts.emplace_back(text);
+  if (fresh) {
+    std::string part = split_before(into.name, text);  // "val/" of the "true" of "eval"
+    if (!part.empty()) part.pop_back();
+    into.texts.push_back(part.empty() ? std::string(text) : std::move(part));
+  }
   const std::size_t most = into.of_runs ? kMostRuns : kMostParts;
   if (into.texts.size() > most ||
-      (fresh && !into.of_runs && !is_part(text) && !names_parts(into.name))) {
+      (fresh && !into.of_runs && !is_part(into.texts.back()) && !names_parts(into.name))) {
     into = {.name = into.name, .of_runs = into.of_runs, .may_tell = false};
     return;
   }
