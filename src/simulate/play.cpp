@@ -111,7 +111,7 @@ void Player::reset(std::uint64_t sample) {
     const Part& own = part(actor);
     actor.left = drawn(own, uniforms_[job]);
     actor.attained = own.attained_gpu_s;
-    actor.level = static_cast<std::int8_t>(las_level(own.attained_gpu_s));
+    actor.level = static_cast<std::uint8_t>(las_level(own.attained_gpu_s));
     actor.place = own.place;
     actor.restarts = own.running < 0 && own.has_run;
     front_ = std::min(front_, own.place);

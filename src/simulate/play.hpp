@@ -180,7 +180,7 @@ class Player {
     int part = 0;
     int slot = -1;             ///< in running_, -1 while it does not run
     std::uint32_t passed = 0;  ///< values of the law that it has outlived
-    std::int8_t level = 0;     ///< of PlayOrder::level
+    std::uint8_t level = 0;    ///< of PlayOrder::level
     bool started = false, demoted = false;
     bool restarts = true;  ///< its next start takes `restart_s`: it has run, and does not run now
     double left = 0;       ///< steps, at `began`
@@ -259,8 +259,8 @@ class Player {
   [[nodiscard]] double progress(const Actor& actor) const;
   [[nodiscard]] double attained(const Actor& actor) const;
   [[nodiscard]] static double limit_of(const Actor& actor) {
-    const int level = actor.level;
-    return level < std::ssize(kLasLimitsGpuS) ? kLasLimitsGpuS[level] : kInfinity;
+    const std::size_t level = actor.level;
+    return level < kLasLimitsGpuS.size() ? kLasLimitsGpuS[level] : kInfinity;
   }
   [[nodiscard]] PlayKey key_of(const Seat& seat) const {
     return {seat.before, seat.key + seat.slope * now_, seat.place};
