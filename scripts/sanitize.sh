@@ -17,7 +17,8 @@ fi
 targets=(all) only=()
 if [ "$preset" = tsan ]; then # what runs on one thread has no races
   mapfile -t targets < <(
-    grep -lE 'std::thread|Execution|\.threads = ' tests/*_test.cpp | xargs -n 1 basename -s .cpp
+    grep -lE 'std::thread|Execution|\.threads = |PastRuns|for_each_block' tests/*_test.cpp |
+      xargs -n 1 basename -s .cpp
   )
   only=(--tests-regex "^($(IFS='|' && echo "${targets[*]}"))\$")
 fi
