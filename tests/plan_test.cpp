@@ -129,6 +129,23 @@ TEST(PlanTest, AJobThatOutrunsItsForecastIsNotEndedForItsFewSamplesAtNever) {
   EXPECT_EQ(glidepath::plan(cluster.snapshot()).stop, (std::vector<std::int64_t>{1}));
 }
 
+TEST(PlanTest, WhatWaitsInALowerClassChangesNoPlaceInAHigherOne) {
+  Cluster cluster = one_tier(2);
+  Job& grows = add_to(cluster, 1, {1000});
+  grows.options.push_back({.tier = 0, .gpus = 2, .steps_per_s = 1.2});
+  grows.priority = 1;
+  grows.restart_s = 30;
+  grows.attained_s = 100;
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 1, .since_s = 900}};
+  const auto gang = [&] {
+    const Plan plan = glidepath::plan(cluster.snapshot(), {.dynamics = {.hysteresis = 0}});
+    return allocation_of(plan, 1)->gpus;
+  };
+  EXPECT_EQ(gang(), 2);
+  add_to(cluster, 2, {50});  // it would hold the GPU for 50 s, for which a restart is dear
+  EXPECT_EQ(gang(), 2);
+}
+
 TEST(PlanTest, AHigherClassIsServedStrictlyFirst) {
   Cluster cluster = one_tier(3);
   add_to(cluster, 1, {1});

@@ -3,6 +3,7 @@
 // taken into account.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "common/interrupt.hpp"
 #include "common/require.hpp"
@@ -221,11 +222,14 @@ void Planner::charge_restarts() {
   struct Challenger {
     double density = 0, gpus = 0, gpu_s = 0;
   };
-  std::vector<std::vector<Challenger>> of_tier(snapshot_.tiers.size());
+  // Only the jobs of one class compete by what they are worth.
+  using Tiers = std::vector<std::vector<Challenger>>;
+  std::map<int, Tiers> of_class;
   const auto density = [](const Offer& offer) { return offer.value / offer.option->gpus; };
-  std::vector<const Candidate*> last(of_tier.size(), nullptr);
+  std::vector<const Candidate*> last(snapshot_.tiers.size(), nullptr);
   for (const Candidate& candidate : candidates_) {
     if (candidate.held || candidate.fate == Fate::ended) continue;
+    Tiers& of_tier = of_class.try_emplace(candidate.job->priority, last.size()).first->second;
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
       const Offer& offer = offers_[o];
       if (offer.value <= 0) continue;
@@ -238,25 +242,29 @@ void Planner::charge_restarts() {
       of_tier[t].back() = {density(offer), gpus, gpus * offer.time_s};
     }
   }
-  for (auto& tier : of_tier) {
-    std::sort(tier.begin(), tier.end(),
-              [](const Challenger& a, const Challenger& b) { return a.density > b.density; });
-    for (std::size_t i = 1; i < tier.size(); ++i) {
-      tier[i].gpus += tier[i - 1].gpus;
-      tier[i].gpu_s += tier[i - 1].gpu_s;
+  for (auto& [priority, of_tier] : of_class) {
+    for (auto& tier : of_tier) {
+      std::sort(tier.begin(), tier.end(),
+                [](const Challenger& a, const Challenger& b) { return a.density > b.density; });
+      for (std::size_t i = 1; i < tier.size(); ++i) {
+        tier[i].gpus += tier[i - 1].gpus;
+        tier[i].gpu_s += tier[i - 1].gpu_s;
+      }
     }
   }
   for (const Candidate& candidate : candidates_) {
-    if (!pays(candidate)) continue;
+    const auto others = of_class.find(candidate.job->priority);
+    if (!pays(candidate) || others == of_class.end()) continue;
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
       Offer& offer = offers_[o];
       if (!offer.keeps || offer.value <= 0) continue;
       const std::size_t t = offer.option->tier;
       const double own = density(offer);
+      const std::vector<Challenger>& rivals = others->second[t];
       const auto better =
-          std::partition_point(of_tier[t].begin(), of_tier[t].end(),
+          std::partition_point(rivals.begin(), rivals.end(),
                                [own](const Challenger& other) { return other.density > own; });
-      if (better == of_tier[t].begin()) continue;
+      if (better == rivals.begin()) continue;
       const Challenger& all = *(better - 1);
       const double held_s = all.gpu_s / std::min(all.gpus, static_cast<double>(free_[t]));
       const double factor = 1 + candidate.job->restart_s / held_s;

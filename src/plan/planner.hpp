@@ -113,7 +113,8 @@ class Planner {
   [[nodiscard]] double joules_of(std::size_t o) const;
   /// Who gives way pays a restart later: kappa seconds in which the GPUs earn nothing. Spread over
   /// the time H for which the others would hold them, that is r kappa / H per second on top of r.
-  /// H is the GPU-time of the waiting jobs that are worth more per GPU, over the GPUs they take.
+  /// H is the GPU-time of the waiting jobs of its class that are worth more per GPU, over the GPUs
+  /// they take.
   /// For one job against another of equal weight it gives way where T_other + kappa < T.
   void charge_restarts();
 
