@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "common/numbers.hpp"
@@ -35,18 +36,37 @@ double noise_at(std::span<const double> z, std::size_t lag) {
   return spread * std::max(0.0, 1 - kErrorsOff / std::sqrt(independent));
 }
 
-}  // namespace
-
-double successive_noise(std::span<const double> z, std::span<const double> count) {
+/// Differences of successive values in the later half, in deviations of one point; none where there
+/// are too few.
+std::vector<double> differences_of(std::span<const double> z, std::span<const double> count) {
   const std::size_t half = z.size() / 2;
-  if (z.size() - half <= 3) return 0;
   std::vector<double> differences;
+  if (z.size() - half <= 3) return differences;
   differences.reserve(z.size() - half);
   for (std::size_t i = half + 1; i < z.size(); ++i) {
     const double merged = 2 * count[i] * count[i - 1] / std::max(count[i] + count[i - 1], 1e-300);
-    differences.push_back(std::abs(z[i] - z[i - 1]) * std::sqrt(merged));
+    differences.push_back((z[i] - z[i - 1]) * std::sqrt(merged));
   }
+  return differences;
+}
+
+/// sd of the noise of one point, from the median size of differences of two.
+double noise_of(std::vector<double> differences, double slope) {
+  if (differences.empty()) return 0;
+  for (double& d : differences) d = std::abs(d - slope);
   return median(differences) / (kMadPerDeviation * std::sqrt(2.0));
+}
+
+}  // namespace
+
+double successive_noise(std::span<const double> z, std::span<const double> count) {
+  return noise_of(differences_of(z, count), 0);
+}
+
+double noise_about_slope(std::span<const double> z, std::span<const double> count) {
+  std::vector<double> differences = differences_of(z, count);
+  const double slope = differences.empty() ? 0.0 : median(differences);
+  return noise_of(std::move(differences), slope);
 }
 
 double lasting_noise(std::span<const double> z, double white) {

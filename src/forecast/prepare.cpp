@@ -153,7 +153,7 @@ bool into_z(std::vector<double>& values, std::span<const double> count, double m
     std::vector<double> z;
     z.reserve(values.size());
     for (const double v : values) z.push_back(std::log(v) - log_unit);
-    c.logarithmic = successive_noise(z, count) <= max_noise;
+    c.logarithmic = noise_about_slope(z, count) <= max_noise;  // a steep fall is no jump
     if (c.logarithmic) values = std::move(z);
   }
   if (!c.logarithmic) {
