@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "forecast/predict.hpp"
+#include "forecast/student.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -24,12 +27,40 @@ constexpr double kMaxBeforeRatio = 50;
 // Share of an interval that goes by a known schedule, at most: what a rate is worth differs by kind
 // of run, and before it falls nothing tells.
 constexpr double kMaxScheduledShare = 0.7;
+// Half-widths of a logarithm between which one of the metric itself can be told.
+constexpr double kMinHalf = 1e-12, kMaxHalf = 30;
 
 /// A mixture at the first queries alone.
 Mixture first_queries(Mixture mixture, std::size_t queries) {
   mixture.queries = queries;
   mixture.location.resize(queries * mixture.components);
   mixture.scale.resize(queries * mixture.components);
+  return mixture;
+}
+
+/// Factor of distances in z that multiplies half of the 80 % interval of the metric by `factor`:
+/// that of a logarithm is multiplied as the metric itself, so that no loss is given a width of
+/// many times its level.
+double factor_in_z(double half, double factor, const Coordinate& coordinate) {
+  if (!coordinate.logarithmic || !(half > kMinHalf)) return factor;
+  return half < kMaxHalf ? std::log1p(factor * std::expm1(half)) / half : 1.0;
+}
+
+/// The mixture with its half-widths multiplied by `factor` in the metric; medians stay.
+Mixture widened(Mixture mixture, double factor, std::span<const double> knots,
+                const Coordinate& coordinate) {
+  const double level = 0.5, at_median = 0, unit = student_quantile(mixture.degrees, 0.9);
+  MixtureQuantiles medians({&level, 1}, {&at_median, 1});
+  for (std::size_t j = 0; j < mixture.queries; ++j) {
+    double middle = 0;
+    medians.find(mixture.at(j), std::log(knots[j]), {&middle, 1});
+    const double half = unit * mean_distance(mixture.at(j), middle);
+    const double in_z = factor_in_z(half, factor, coordinate);
+    for (std::size_t i = j * mixture.components; i < (j + 1) * mixture.components; ++i) {
+      mixture.location[i] = middle + in_z * (mixture.location[i] - middle);
+      mixture.scale[i] *= in_z;
+    }
+  }
   return mixture;
 }
 
@@ -48,6 +79,14 @@ Mixture by_clock(const Observed& observed, std::span<const double> knots,
                  std::span<const Template> past, const ForecastConstants& constants, Use use,
                  Evidence* evidence) {
   const Prepared& p = observed.run;
+  if (!observed.plan.known() && use == Use::intervals) {
+    Evidence seen;
+    Mixture mixture = predict(observed, knots, past, constants, 1, &seen);
+    if (evidence != nullptr) *evidence = seen;
+    // The backtests are those of the shapes alone.
+    const double width = std::pow(width_by_backtest(p, constants), 1 - seen.past);
+    return width == 1 ? mixture : widened(std::move(mixture), width, knots, p.coordinate);
+  }
   const Backtest tested = backtest(p, observed.plan, constants);
   const double narrowing = use == Use::intervals ? tested.width : 1.0;
   Mixture mixture = predict(observed, knots, past, constants, narrowing, evidence);

@@ -122,6 +122,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"linear_move", &c.linear_move},
           {"stretch", &c.stretch},
           {"lasting_noise", &c.lasting_noise},
+          {"backtest_width", &c.backtest_width},
           {"epochs", &c.epochs},
           {"bins", &c.bins},
           {"count_cap", &c.count_cap},

@@ -87,7 +87,8 @@ struct ForecastConstants {
   double linear_move = 0;                   ///< share of the move that comes, z no logarithm
   double stretch = 0;        ///< log of the factor of an interval per log of the distance
   double lasting_noise = 0;  ///< share that counts of the noise at longer lags beyond the white one
-  double epochs = 0;         ///< share of the law that goes on to fall as at the ends of epochs
+  double backtest_width = 0;  ///< log of the width per log error of the run's own backtests
+  double epochs = 0;          ///< share of the law that goes on to fall as at the ends of epochs
   // Preparation.
   int bins = 0;
   double count_cap = 0;      ///< a bin's noise falls with at most so many points

@@ -23,6 +23,7 @@ constexpr double kNoGainRising = 3;
 constexpr double kMaxMissing = 20;
 constexpr const char* kNotFinite =
     "forecast: these losses, by these constants, have no finite forecast";
+constexpr std::size_t kKeptGrids = 6;  // two clocks, each with its backtests
 
 /// All that the shapes become at given bins and queries, whatever the losses.
 struct ShapeGrid {
@@ -272,19 +273,13 @@ void predict_node(const Context& context, const GridNode& node, std::size_t comp
   }
 }
 
-/// Basis and filters at the bins, at the last bin again and at the queries (both in relative time),
-/// unless they are there already.
+/// Basis and filters at the bins, at the last bin again and at the queries (both in relative time).
 void fill_grid(const Points& bins, std::span<const double> ahead,
                std::span<const std::vector<double>> templates, const ForecastConstants& c,
-               ShapeGrid& grid) {
+               std::span<const double> points, ShapeGrid& grid) {
   const std::size_t n = bins.x.size();
   const double last = bins.x[n - 1];
-  ShapeGrid::Key key{bins.x, bins.count, c.shapes, c.structures, c.count_cap, c.distance_power};
-  key.points.push_back(last);
-  key.points.insert(key.points.end(), ahead.begin(), ahead.end());
-  if (templates.empty() && key == grid.key) return;
-  grid.key = {};
-  fill_basis(c, key.points, n, templates, grid.basis);
+  fill_basis(c, points, n, templates, grid.basis);
   grid.fits.resize(c.structures.size());
   grid.ahead.resize(c.structures.size());
   for (std::size_t i = 0; i < c.structures.size(); ++i) {
@@ -301,7 +296,27 @@ void fill_grid(const Points& bins, std::span<const double> ahead,
     grid.log_ahead[j] = std::min(std::log(x), kMaxLogAhead);
     grid.log_distance[j] = std::pow(std::log(x), c.distance_power);
   }
+}
+
+/// The grid of this thread at these bins and queries. Rows of a batch lie at the same steps, so
+/// those of the last forecasts and of their backtests are kept.
+ShapeGrid& grid_at(const Points& bins, std::span<const double> ahead,
+                   std::span<const std::vector<double>> templates, const ForecastConstants& c) {
+  thread_local std::array<ShapeGrid, kKeptGrids> grids;
+  thread_local std::size_t oldest = 0;
+  ShapeGrid::Key key{bins.x, bins.count, c.shapes, c.structures, c.count_cap, c.distance_power};
+  key.points.push_back(bins.x.back());
+  key.points.insert(key.points.end(), ahead.begin(), ahead.end());
+  if (templates.empty()) {
+    const auto kept = std::ranges::find(grids, key, &ShapeGrid::key);
+    if (kept != grids.end()) return *kept;
+  }
+  ShapeGrid& grid = grids[oldest];
+  oldest = (oldest + 1) % kKeptGrids;
+  grid.key = {};
+  fill_grid(bins, ahead, templates, c, key.points, grid);
   if (templates.empty()) grid.key = std::move(key);
+  return grid;
 }
 
 PastShapes shapes_of(std::span<const Template> past, const Points& bins,
@@ -335,15 +350,15 @@ Annealed annealed_at(const Observed& observed, const Points& bins, std::span<con
   return annealed;
 }
 
-/// Bins the run and fits every structure to it. The context refers to `grid`.
+/// Bins the run and fits every structure to it. The context refers to a grid of this thread.
 Context build(const Observed& observed, std::span<const double> queries,
-              std::span<const Template> past, const ForecastConstants& c, ShapeGrid& grid) {
+              std::span<const Template> past, const ForecastConstants& c) {
   const Points bins = bin(observed.points, observed.run.coordinate, c.bins);
   std::vector<double> ahead;
   ahead.reserve(queries.size());
   for (const double step : queries) ahead.push_back(observed.ahead(step));
   PastShapes shapes = shapes_of(past, bins, queries);
-  fill_grid(bins, ahead, shapes.values, c, grid);
+  ShapeGrid& grid = grid_at(bins, ahead, shapes.values, c);
 
   Context context{c, grid};
   context.annealed = annealed_at(observed, bins, queries, c);
@@ -478,9 +493,7 @@ double Observed::ahead(double step) const {
 Mixture predict(const Observed& observed, std::span<const double> queries,
                 std::span<const Template> past, const ForecastConstants& c, double narrowing,
                 Evidence* evidence) {
-  // Rows of a batch lie at the same steps, so the shapes are kept from one forecast to the next.
-  thread_local ShapeGrid grid;
-  Context context = build(observed, queries, past, c, grid);
+  Context context = build(observed, queries, past, c);
   context.narrowing = narrowing;
   std::vector<GridNode> nodes = weigh(context, observed.plan);
   if (evidence != nullptr) evidence->log_gain_over_level = log_gain_over_level(context, nodes);
@@ -511,8 +524,8 @@ NodeTable node_table(const Prepared& run, std::span<const double> queries,
                      const ForecastConstants& c) {
   const Annealing no_plan;
   const Observed observed(run, no_plan);
-  ShapeGrid grid;
-  const Context context = build(observed, queries, {}, c, grid);
+  const Context context = build(observed, queries, {}, c);
+  const ShapeGrid& grid = context.grid;
   NodeTable t;
   t.structures = c.structures.size();
   t.shapes = c.shapes.size();

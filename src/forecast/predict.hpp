@@ -81,6 +81,11 @@ struct Backtest {
 [[nodiscard]] Backtest backtest(const Prepared& prepared, const Annealing& plan,
                                 const ForecastConstants& constants);
 
+/// Factor of the widths of intervals without a schedule: how well this run was forecast from its
+/// first half and its first 70 %. 1 where it is too short for either.
+[[nodiscard]] double width_by_backtest(const Prepared& prepared,
+                                       const ForecastConstants& constants);
+
 /// Every node before priors and tempering, for `bench/accuracy/learn_prior.py`. Rows are structures
 /// times shapes, structure-major; columns of `location` and `kriging` are queries.
 struct NodeTable {

@@ -101,6 +101,20 @@ double mixture_median(const MixtureView& mixture) {
   return median;
 }
 
+double mixture_mean(const MixtureView& mixture) {
+  return std::inner_product(mixture.weight.begin(), mixture.weight.end(), mixture.location.begin(),
+                            0.0);
+}
+
+double mean_distance(const MixtureView& mixture, double middle) {
+  double sum = 0;
+  for (std::size_t k = 0; k < mixture.weight.size(); ++k) {
+    const double away = mixture.location[k] - middle, scale = mixture.scale[k];
+    sum += mixture.weight[k] * std::sqrt(away * away + scale * scale);
+  }
+  return sum;
+}
+
 MixtureQuantiles::MixtureQuantiles(std::span<const double> levels, std::span<const double> unit)
     : levels_(levels),
       padded_((levels.size() + kMaxLanes - 1) / kMaxLanes * kMaxLanes),

@@ -46,6 +46,11 @@ struct Mixture {
 
 [[nodiscard]] double mixture_cdf(const MixtureView& mixture, double x);
 [[nodiscard]] double mixture_median(const MixtureView& mixture);
+/// Mean of the locations.
+[[nodiscard]] double mixture_mean(const MixtureView& mixture);
+/// Mean of the root of the square distance of a component from `middle` and its square scale: about
+/// the scale of one t as wide as the mixture.
+[[nodiscard]] double mean_distance(const MixtureView& mixture, double middle);
 
 /// Quantiles of one mixture after the other at increasing `levels`, each level on its own, by
 /// Householder's method of the fourth order (Householder 1970) between the extreme quantiles of the

@@ -332,7 +332,8 @@ def late_score(first: float = 900.0) -> gp.Trace:
 def test_a_score_whose_log_begins_late_is_forecast_by_two_clocks() -> None:
     run = late_score()
     at = run.step[-1] + np.array([10.0, 100.0, 1000.0])
-    table = constants_with(stretch=0)  # which moves quantiles away from the median of each law
+    # Both numbers move quantiles away from the median of each law.
+    table = constants_with(stretch=0, backtest_width=0)
     f = gp.forecast(run, at, constants=table)
 
     def by_loss(before: float) -> NDArray[np.float64]:
@@ -503,6 +504,45 @@ def test_noise_that_does_not_last_is_that_of_successive_values() -> None:
             np.diff(f.quantiles, axis=0), np.diff(g.quantiles, axis=0), rtol=0.1
         )
         np.testing.assert_array_equal(f.median, g.median)
+
+
+def test_a_loss_that_falls_by_the_same_factor_each_time_keeps_its_logarithm() -> None:
+    # An even fall of the logarithm, however steep, is no noise for which to leave it.
+    t = np.arange(1.0, 13)
+    for factor in (0.3, 0.1, 0.01):
+        f = gp.forecast(gp.Trace(t, factor**t), [13, 16], levels=[0.1, 0.5, 0.9])
+        assert np.all(f.quantiles > 0)
+        truth = factor ** np.array([13.0, 16])
+        assert np.all(np.abs(np.log(f.median / truth)) < 0.05 * np.abs(np.log(truth)))
+        assert np.all((f.quantiles[0] < truth) & (truth < f.quantiles[2]))
+
+
+def half_widths_by_backtest(run: gp.Trace) -> NDArray[np.float64]:
+    """Width of the 80 % interval of the curve over that without the run's own backtest."""
+    f, g = (
+        gp.forecast(run, [130, 200, 400], levels=[0.1, 0.5, 0.9], constants=c)
+        for c in (None, constants_with(backtest_width=0))
+    )
+    np.testing.assert_allclose(f.median, g.median, rtol=1e-12)
+    return np.ptp(f.curve_quantiles[[0, 2]], axis=0) / np.ptp(g.curve_quantiles[[0, 2]], axis=0)
+
+
+def test_a_run_that_went_as_foreseen_is_forecast_more_closely() -> None:
+    t, rng = np.arange(1.0, 101), np.random.RandomState(1)
+    noise = np.exp(0.01 * rng.standard_normal(t.size))
+    steady = gp.Trace(t, (0.5 + 2 * (t + 3) ** -0.6) * noise)
+    broken = gp.Trace(t, (2 - 1.2 / (1 + np.exp((75 - t) / 2))) * noise)  # a plateau that ended
+    assert np.all(half_widths_by_backtest(steady) < 0.9)
+    assert np.all(half_widths_by_backtest(broken) > 1.05)
+
+
+def test_times_to_target_and_short_runs_have_no_backtest() -> None:
+    t, off = np.arange(1.0, 101), constants_with(backtest_width=0)
+    run = gp.Trace(t, 0.5 + 2 * (t + 3) ** -0.6)
+    f, g = (gp.reach(run, 0.6, budget=1000, constants=c) for c in (None, off))
+    assert f.prob_never == g.prob_never
+    f, g = (gp.forecast(run.until(5), [8, 20], constants=c) for c in (None, off))
+    np.testing.assert_array_equal(f.quantiles, g.quantiles)
 
 
 def test_times_to_target_do_not_count_noise_that_lasts_as_new_chances() -> None:

@@ -407,7 +407,7 @@ def test_an_update_narrows_by_2_percent_where_it_held_and_widens_by_8_where_not(
 
 
 def test_updates_cover_what_changes_its_kind() -> None:
-    """Six in ten of the last runs would miss at the widths that the first had taught."""
+    """At the widths that the first had taught the last runs would be outside too often."""
     runs = finished_runs(40, noise=0.0) + finished_runs(120, noise=0.1)
     past = gp.PastRuns()
     for run in runs[:40]:
@@ -415,7 +415,7 @@ def test_updates_cover_what_changes_its_kind() -> None:
     before = past.widths.factor[2]
     for run in runs[40:]:
         past = widths_only(past.update(run))
-    assert before < 0.5 < past.widths.factor[2]
+    assert before < 0.7 < past.widths.factor[2]
 
     def holds(widths: gp.PastRuns) -> float:
         inside = []
@@ -424,8 +424,7 @@ def test_updates_cover_what_changes_its_kind() -> None:
             inside.append(f.quantile(0.1)[0] <= run.loss[-1] <= f.quantile(0.9)[0])
         return float(np.mean(inside))
 
-    assert holds(past) >= 0.75
-    assert holds(with_factor(before)) < 0.7
+    assert holds(with_factor(before)) < 0.8 < holds(past)
 
 
 def stepped(floor: float, points: int = 100, seed: int = 0) -> gp.Trace:
