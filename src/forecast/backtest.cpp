@@ -28,7 +28,7 @@ constexpr double kPriorCrps = 0.003, kBlindOdds = 2, kScorePower = 4, kScoreThre
 // of the log of their factor.
 constexpr std::array kSeenShares{0.5, 0.7};
 constexpr std::size_t kShapeStride = 3;
-constexpr double kMaxError = 4, kKeptLogError = -0.55, kMinLogFactor = -0.5, kMaxLogFactor = 0.25;
+constexpr double kMaxError = 4, kKeptLogError = -0.65, kMinLogFactor = -0.5, kMaxLogFactor = 0.25;
 constexpr std::array kCrpsGrid{0.0, 0.006, 0.018, 0.04, 0.08, 0.15, 0.28, 0.55, 1.2};
 
 /// Half of the 80 % interval of Student's t, to the four decimals with which `backtest_level` was

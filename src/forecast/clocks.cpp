@@ -27,6 +27,9 @@ constexpr double kMaxBeforeRatio = 50;
 // Share of an interval that goes by a known schedule, at most: what a rate is worth differs by kind
 // of run, and before it falls nothing tells.
 constexpr double kMaxScheduledShare = 0.7;
+// An interval that is widened is so by this power of the factor times the log of the distance,
+// which is at most kMaxWideningLog: what went wrong goes wrong far ahead, not at the next point.
+constexpr double kWideningPower = 1.75, kMaxWideningLog = 1;
 // Half-widths of a logarithm between which one of the metric itself can be told.
 constexpr double kMinHalf = 1e-12, kMaxHalf = 30;
 
@@ -46,8 +49,9 @@ double factor_in_z(double half, double factor, const Coordinate& coordinate) {
   return half < kMaxHalf ? std::log1p(factor * std::expm1(half)) / half : 1.0;
 }
 
-/// The mixture with its half-widths multiplied by `factor` in the metric; medians stay.
-Mixture widened(Mixture mixture, double factor, std::span<const double> knots,
+/// The mixture with its half-widths multiplied in the metric, by `factor` where they shrink and by
+/// the more of it the further ahead of `last` where they grow; medians stay.
+Mixture widened(Mixture mixture, double factor, double last, std::span<const double> knots,
                 const Coordinate& coordinate) {
   const double level = 0.5, at_median = 0, unit = student_quantile(mixture.degrees, 0.9);
   MixtureQuantiles medians({&level, 1}, {&at_median, 1});
@@ -55,7 +59,9 @@ Mixture widened(Mixture mixture, double factor, std::span<const double> knots,
     double middle = 0;
     medians.find(mixture.at(j), std::log(knots[j]), {&middle, 1});
     const double half = unit * mean_distance(mixture.at(j), middle);
-    const double in_z = factor_in_z(half, factor, coordinate);
+    const double ahead = std::clamp(std::log(knots[j] / last), 0.0, kMaxWideningLog);
+    const double at_knot = factor > 1 ? std::pow(factor, kWideningPower * ahead) : factor;
+    const double in_z = factor_in_z(half, at_knot, coordinate);
     for (std::size_t i = j * mixture.components; i < (j + 1) * mixture.components; ++i) {
       mixture.location[i] = middle + in_z * (mixture.location[i] - middle);
       mixture.scale[i] *= in_z;
@@ -85,7 +91,8 @@ Mixture by_clock(const Observed& observed, std::span<const double> knots,
     if (evidence != nullptr) *evidence = seen;
     // The backtests are those of the shapes alone.
     const double width = std::pow(width_by_backtest(p, constants), 1 - seen.past);
-    return width == 1 ? mixture : widened(std::move(mixture), width, knots, p.coordinate);
+    return width == 1 ? mixture
+                      : widened(std::move(mixture), width, observed.last(), knots, p.coordinate);
   }
   const Backtest tested = backtest(p, observed.plan, constants);
   const double narrowing = use == Use::intervals ? tested.width : 1.0;
