@@ -29,7 +29,7 @@ constexpr double kMaxBeforeRatio = 50;
 constexpr double kMaxScheduledShare = 0.7;
 // An interval that is widened is so by this power of the factor times the log of the distance,
 // which is at most kMaxWideningLog: what went wrong goes wrong far ahead, not at the next point.
-constexpr double kWideningPower = 1.75, kMaxWideningLog = 1;
+constexpr double kWidthPower = 1.75, kMaxWideningLog = 1;
 // Half-widths of a logarithm between which one of the metric itself can be told.
 constexpr double kMinHalf = 1e-12, kMaxHalf = 30;
 
@@ -60,7 +60,7 @@ Mixture widened(Mixture mixture, double factor, double last, std::span<const dou
     medians.find(mixture.at(j), std::log(knots[j]), {&middle, 1});
     const double half = unit * mean_distance(mixture.at(j), middle);
     const double ahead = std::clamp(std::log(knots[j] / last), 0.0, kMaxWideningLog);
-    const double at_knot = factor > 1 ? std::pow(factor, kWideningPower * ahead) : factor;
+    const double at_knot = factor > 1 ? std::pow(factor, kWidthPower * ahead) : factor;
     const double in_z = factor_in_z(half, at_knot, coordinate);
     for (std::size_t i = j * mixture.components; i < (j + 1) * mixture.components; ++i) {
       mixture.location[i] = middle + in_z * (mixture.location[i] - middle);
