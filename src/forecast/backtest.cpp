@@ -37,6 +37,7 @@ double half_interval(double degrees) {
   return std::round(1e4 * student_quantile(degrees, 0.9)) / 1e4;
 }
 
+/// The same of the noise.
 double half_of_noise() {
   static const double half = half_interval(kNoiseDegrees);
   return half;
@@ -114,6 +115,7 @@ double mean_crps(const Mixture& mixture, const Since& since, double range) {
   return sum / static_cast<double>(since.z.size());
 }
 
+/// One shape in kShapeStride, and what stays as it is, for speed.
 ForecastConstants with_few_shapes(ForecastConstants c) {
   std::size_t i = 0;
   std::erase_if(c.shapes, [&](const ForecastConstants::Shape& shape) {

@@ -51,8 +51,8 @@ double factor_in_z(double half, double factor, const Coordinate& coordinate) {
 
 /// The mixture with its half-widths multiplied in the metric, by `factor` where they shrink and by
 /// the more of it the further ahead of `last` where they grow; medians stay.
-Mixture widened(Mixture mixture, double factor, double last, std::span<const double> knots,
-                const Coordinate& coordinate) {
+Mixture rescaled(Mixture mixture, double factor, double last, std::span<const double> knots,
+                 const Coordinate& coordinate) {
   const double level = 0.5, at_median = 0, unit = student_quantile(mixture.degrees, 0.9);
   MixtureQuantiles medians({&level, 1}, {&at_median, 1});
   for (std::size_t j = 0; j < mixture.queries; ++j) {
@@ -92,7 +92,7 @@ Mixture by_clock(const Observed& observed, std::span<const double> knots,
     // The backtests are those of the shapes alone.
     const double width = std::pow(width_by_backtest(p, constants), 1 - seen.past);
     return width == 1 ? mixture
-                      : widened(std::move(mixture), width, observed.last(), knots, p.coordinate);
+                      : rescaled(std::move(mixture), width, observed.last(), knots, p.coordinate);
   }
   const Backtest tested = backtest(p, observed.plan, constants);
   const double narrowing = use == Use::intervals ? tested.width : 1.0;

@@ -66,12 +66,6 @@ class Planner {
   Plan run();
 
  private:
-  /// What a job could have.
-  struct Left {
-    std::int64_t gpus = 0;
-    double watts = 0;
-    std::int64_t of_user = 0, of_group = 0;
-  };
   struct Quotas {
     std::vector<std::int64_t> left{};    ///< GPUs; the last entry is of everyone without a quota
     std::vector<std::int64_t> of_job{};  ///< index into it

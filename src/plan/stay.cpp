@@ -96,6 +96,11 @@ void Planner::place_owed() {
 }
 
 void Planner::reserve(std::size_t c) {
+  struct Left {
+    std::int64_t gpus = 0;
+    double watts = 0;
+    std::int64_t of_user = 0, of_group = 0;
+  };
   std::vector<std::tuple<double, int, std::size_t>> ends;
   for (std::size_t k = 0; k < candidates_.size(); ++k) {
     const Fate fate = candidates_[k].fate;
