@@ -14,8 +14,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 import slurm_stub
@@ -23,6 +21,7 @@ from slurm_world import CLUSTER_TIERS, TIERS, curve
 
 from glidepath import cli
 from glidepath.cli import _slurm
+from glidepath.cli._signals import StopSignals
 from glidepath.engines.slurm import ClusterJob, PilotOptions, Slurm
 
 
@@ -298,25 +297,31 @@ def test_a_run_that_is_interrupted_ends_as_other_verbs_do(
     assert process.returncode == expected
 
 
-def test_a_signal_at_any_line_of_the_wait_between_two_rounds_ends_it() -> None:
-    ended = []
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_wait_between_two_rounds_before_python_calls_its_handler(
+    number: signal.Signals,
+) -> None:
+    """A handler is called between two instructions: too late for a wait that has just begun."""
+    before = signal.getsignal(number)
+    with StopSignals() as stop:
+        signal.signal(number, lambda *_: None)  # as if it were not called before the wait
+        assert not stop.is_set()
+        assert not stop.wait(0.01)
+        os.kill(os.getpid(), number)
+        assert stop.wait(60.0)
+        assert stop.is_set()
+        assert stop.numbers_caught() == {number}
+        assert stop.wait(60.0), "it stays set"
+    assert signal.getsignal(number) == before
+    assert signal.set_wakeup_fd(-1) == -1
 
-    def wait_with_a_signal_before(line: int) -> None:
-        stop, lines = _slurm._Stop(), 0
 
-        def on_line(_frame: FrameType, event: str, _argument: object) -> Any:
-            nonlocal lines
-            lines += event == "line"
-            if lines == line:
-                sys.settrace(None)
-                stop.set()  # as a handler does, in the thread that waits
-            return on_line
-
-        sys.settrace(on_line)
-        ended.append(stop.wait(2.0))
-
-    for line in range(1, 4):
-        waiting = threading.Thread(target=wait_with_a_signal_before, args=(line,), daemon=True)
-        waiting.start()
-        waiting.join(10.0)
-    assert ended == [True] * 3
+def test_a_signal_in_the_middle_of_the_wait_and_a_call_of_set_end_it() -> None:
+    with StopSignals() as stop:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        assert stop.wait(60.0)
+    with StopSignals() as stop:
+        assert stop.numbers_caught() == set()
+        stop.set()
+        assert stop.wait(60.0)
+        assert stop.numbers_caught() == set()

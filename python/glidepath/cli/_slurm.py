@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import math
 import os
-import queue
 import shlex
 import signal
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +34,7 @@ from glidepath.cli._console import (
     stdout,
     was_typed,
 )
+from glidepath.cli._signals import StopSignals
 from glidepath.engines._slurm_defaults import (
     GRACE_S,
     OBJECTIVE,
@@ -292,13 +290,7 @@ def run(
     given = locals()
     del given["rounds"], given["as_json"]
     pilot = _pilot(**given)
-    stop = _Stop()
     seen: list[Round] = []
-    caught: list[int] = []
-
-    def interrupt(number: int, _: object) -> None:
-        caught.append(number)
-        stop.set()
 
     def note(result: Round) -> None:
         if result.remark and not (seen and seen[-1].remark == result.remark):
@@ -308,13 +300,9 @@ def run(
             _print_round(result)
         seen.append(result)
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, interrupt) for number in numbers]
-    try:
+    with StopSignals() as stop:
         pilot.run(rounds=rounds, stop=stop, on_round=note)
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+        caught = stop.numbers_caught()
     if as_json:
         emit({"rounds": [_document(result) for result in seen]})
     if caught:
@@ -324,30 +312,6 @@ def run(
             _warn(seen[-1].trouble)
         return WARNING
     return ANSWER
-
-
-class _Stop(threading.Event):
-    """An event that a signal handler may set.
-
-    That of `threading` holds a lock for a moment while its own thread begins or ends to wait, and a
-    handler that runs in this moment waits for the lock forever.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._signals: queue.SimpleQueue[None] = queue.SimpleQueue()
-
-    def set(self) -> None:
-        self._signals.put(None)
-
-    def is_set(self) -> bool:
-        return not self._signals.empty()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        with suppress(queue.Empty):
-            self._signals.get(timeout=timeout)
-            self.set()  # for whoever asks next
-        return self.is_set()
 
 
 def _print_round(result: Round) -> None:

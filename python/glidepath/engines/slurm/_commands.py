@@ -8,7 +8,6 @@ REST, no JSON: the text formats of the commands have been stable for 15 years.
 from __future__ import annotations
 
 import getpass
-import math
 import os
 import re
 import subprocess
@@ -22,7 +21,7 @@ from typing import Protocol
 from glidepath import _core
 from glidepath._arguments import check_fields
 from glidepath._core import InputError
-from glidepath.engines._slurm_defaults import TIMEOUT_S
+from glidepath.engines._slurm_defaults import MAX_WAIT_S, TIMEOUT_S
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,
@@ -134,8 +133,10 @@ class Slurm:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not 0 < self.timeout_s < math.inf:
-            raise InputError(f"timeout_s is {self.timeout_s:g}, expected above 0 and finite")
+        if not 0 < self.timeout_s <= MAX_WAIT_S:
+            raise InputError(
+                f"timeout_s is {self.timeout_s:g}, expected above 0 and at most {MAX_WAIT_S}"
+            )
         self._own = getpass.getuser()
         self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)

@@ -11,7 +11,14 @@ from typing import Literal, get_args
 from glidepath._arguments import check_fields
 from glidepath._core import InputError
 from glidepath._watch import ALPHA, READING, Watch
-from glidepath.engines._slurm_defaults import GRACE_S, OBJECTIVE, ORDER, RESTART_S, ROUND_S
+from glidepath.engines._slurm_defaults import (
+    GRACE_S,
+    MAX_WAIT_S,
+    OBJECTIVE,
+    ORDER,
+    RESTART_S,
+    ROUND_S,
+)
 
 Mode = Literal["advise", "act"]
 Order = Literal["defer", "nice"]
@@ -33,7 +40,7 @@ class PilotOptions:
     mode : {"advise", "act"}
         Whether actions are only shown, or carried out.
     round_s : float
-        Seconds between rounds.
+        Seconds between rounds, at most 1 000 000.
     trace_patterns : sequence of str
         Where a job logs whose comment does not say it.
     alpha : float
@@ -80,8 +87,10 @@ class PilotOptions:
             given = getattr(self, name)
             if given not in known:
                 raise InputError(f"{name} is {given!r}, expected {' or '.join(map(repr, known))}")
-        if not 0 < self.round_s < math.inf:
-            raise InputError(f"round_s is {self.round_s:g}, expected above 0 and finite")
+        if not 0 < self.round_s <= MAX_WAIT_S:
+            raise InputError(
+                f"round_s is {self.round_s:g}, expected above 0 and at most {MAX_WAIT_S}"
+            )
         Watch(target=0.0, alpha=self.alpha, reached_by=self.reached_by or READING)  # its rules
         for name in _NOT_NEGATIVE:
             number = getattr(self, name)
