@@ -70,6 +70,7 @@ def train_one_step():
 WORKERS = """
 import multiprocessing, signal, sys, time
 from glidepath.engines.slurm import checkpoint
+checkpoint.SaveFlag()  # of an earlier training in this process
 asked = checkpoint.SaveFlag()
 context = multiprocessing.get_context("fork")
 with context.Pool(2) as pool:  # which ends its workers by SIGTERM
@@ -95,6 +96,45 @@ def test_workers_that_a_script_forks_end_upon_sigterm_and_the_script_saves() -> 
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(script.pid, signal.SIGKILL)
     assert (script.returncode, said) == (0, "")
+
+
+REFUSED = """
+import os, signal, sys
+from glidepath.engines.slurm import checkpoint
+asked = checkpoint.SaveFlag()
+signal.raise_signal(signal.SIGUSR1)
+asked.leave()
+assert not asked
+print("goes on")
+"""
+
+
+@pytest.mark.parametrize(
+    ("scontrol", "expected"),
+    [
+        (None, (0, "goes on\n", "")),
+        ("exit 1", (0, "goes on\n", "")),
+        # The end comes as the move is refused.
+        ("kill -TERM $PPID; exit 1", (128 + signal.SIGTERM, "", "")),
+    ],
+    ids=["no scontrol", "refused", "refused at the end"],
+)
+def test_a_job_that_cannot_be_requeued_goes_on_unless_it_ends_meanwhile(
+    tmp_path: Path, scontrol: str | None, expected: tuple[int, str, str]
+) -> None:
+    if scontrol is not None:
+        (tmp_path / "scontrol").write_text(f"#!/bin/sh\n{scontrol}\n")
+        (tmp_path / "scontrol").chmod(0o755)
+    environment = {**os.environ, "PATH": str(tmp_path), "SLURM_JOB_ID": "31"}
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == expected
 
 
 def test_replacing_keeps_the_old_file_when_writing_fails(tmp_path: Path) -> None:

@@ -54,9 +54,12 @@ class SaveFlag:
     """
 
     def __init__(self) -> None:
-        self._signal = 0
+        # Apart: what takes one down must not take the other with it, as it comes at that moment.
+        self._moves = self._ends = False
         signal.signal(signal.SIGUSR1, self._raise)
-        self._before = signal.signal(signal.SIGTERM, self._raise)
+        before = signal.signal(signal.SIGTERM, self._raise)
+        earlier = getattr(before, "__self__", None)
+        self._before = earlier._before if isinstance(earlier, SaveFlag) else before
         self._held = threading.local()
         # A pool ends its workers by SIGTERM and waits for them: the flag is not theirs. The signal
         # may come at once, before Python in the child would hear of it.
@@ -76,17 +79,20 @@ class SaveFlag:
         self._release()
 
     def _raise(self, number: int, _: FrameType | None) -> None:
-        # The end outranks a move that was signalled before.
-        self._signal = signal.SIGTERM if signal.SIGTERM in (number, self._signal) else number
+        if number == signal.SIGTERM:
+            self._ends = True
+        else:
+            self._moves = True
 
     def __bool__(self) -> bool:
-        return self._signal != 0
+        return self._moves or self._ends
 
     def leave(self, *, patience_s: float = 60.0) -> None:
         """Leave the GPU, after saving: requeue the job upon SIGUSR1, end upon SIGTERM.
 
-        Returns only where the cluster refuses to requeue the job; the flag is down again then, and
-        training may go on.
+        The end outranks a move. Returns only where the job cannot be requeued, as the cluster
+        refuses it or there is no scontrol here, such as in a container; the flag is down again
+        then, and training may go on.
 
         Parameters
         ----------
@@ -94,21 +100,28 @@ class SaveFlag:
             Seconds that Slurm may take to end this process after it accepted the requeue.
         """
         job = job_id()
-        if self._signal != signal.SIGTERM and job:
+        if job and not self._ends:
             for attempt in range(3):
-                done = subprocess.run(
-                    ["scontrol", "requeue", job], capture_output=True, check=False
-                )
-                if done.returncode == 0:
+                if self._ends or _requeued(job):
                     break
                 time.sleep(attempt)
             else:
-                self._signal = 0
-                return
+                self._moves = False
+                if not self._ends:
+                    return
             end = time.monotonic() + patience_s
-            while self._signal != signal.SIGTERM and time.monotonic() < end:
+            while not self._ends and time.monotonic() < end:
                 time.sleep(0.05)
-        sys.exit(0 if self._signal != signal.SIGTERM else 128 + signal.SIGTERM)
+        sys.exit(128 + signal.SIGTERM if self._ends else 0)
+
+
+def _requeued(job: str) -> bool:
+    """Ask the cluster to requeue a job; whether it will."""
+    try:
+        done = subprocess.run(["scontrol", "requeue", job], capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
 
 
 @contextlib.contextmanager
