@@ -11,6 +11,7 @@
 #include "common/require.hpp"
 #include "forecast/evidence.hpp"
 #include "forecast/gates.hpp"
+#include "forecast/shape_grid.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -23,31 +24,6 @@ constexpr double kNoGainRising = 3;
 constexpr double kMaxMissing = 20;
 constexpr const char* kNotFinite =
     "forecast: these losses, by these constants, have no finite forecast";
-constexpr std::size_t kKeptGrids = 6;  // two clocks, each with its backtests
-
-/// All that the shapes become at given bins and queries, whatever the losses.
-struct ShapeGrid {
-  struct Key {
-    std::vector<double> points{}, count{};  // bins, the last bin again, queries; points in each bin
-    std::vector<ForecastConstants::Shape> shapes{};
-    std::vector<ForecastConstants::Structure> structures{};
-    double count_cap = 0, distance_power = 0;
-
-    bool operator==(const Key&) const = default;
-  };
-  Key key{};
-  Basis basis{};
-  std::vector<StructureFit> fits{};
-  std::vector<std::vector<double>> ahead{};  // of each structure: variance_ahead at the queries
-  std::vector<double> log_ahead{};           // log(x / last) at the queries, at most kMaxLogAhead
-  std::vector<double> log_distance{};        // log(x / last), to its power
-};
-
-/// A past run at the points of the grid.
-struct PastShapes {
-  std::vector<std::vector<double>> values{};  // each run twice: amplitude fixed, then free
-  std::vector<double> range{};                // of each run, over bins and queries
-};
 
 /// Annealing fraction at the bins, the last point and the queries; empty without a plan.
 struct Annealed {
@@ -271,70 +247,6 @@ void predict_node(const Context& context, const GridNode& node, std::size_t comp
     scale *= context.widening[j];
     location += context.lean[j] * scale;
   }
-}
-
-/// Basis and filters at the bins, at the last bin again and at the queries (both in relative time).
-void fill_grid(const Points& bins, std::span<const double> ahead,
-               std::span<const std::vector<double>> templates, const ForecastConstants& c,
-               std::span<const double> points, ShapeGrid& grid) {
-  const std::size_t n = bins.x.size();
-  const double last = bins.x[n - 1];
-  fill_basis(c, points, n, templates, grid.basis);
-  grid.fits.resize(c.structures.size());
-  grid.ahead.resize(c.structures.size());
-  for (std::size_t i = 0; i < c.structures.size(); ++i) {
-    whiten_shapes(bins.x, bins.count, grid.basis, c.structures[i], c.count_cap, grid.fits[i]);
-    grid.ahead[i].resize(ahead.size());
-    for (std::size_t j = 0; j < ahead.size(); ++j) {
-      grid.ahead[i][j] = grid.fits[i].variance_ahead(c.structures[i], last, ahead[j]);
-    }
-  }
-  grid.log_ahead.resize(ahead.size());
-  grid.log_distance.resize(ahead.size());
-  for (std::size_t j = 0; j < ahead.size(); ++j) {
-    const double x = std::max(ahead[j] / last, kMinAhead);
-    grid.log_ahead[j] = std::min(std::log(x), kMaxLogAhead);
-    grid.log_distance[j] = std::pow(std::log(x), c.distance_power);
-  }
-}
-
-/// The grid of this thread at these bins and queries. Rows of a batch lie at the same steps, so
-/// those of the last forecasts and of their backtests are kept.
-ShapeGrid& grid_at(const Points& bins, std::span<const double> ahead,
-                   std::span<const std::vector<double>> templates, const ForecastConstants& c) {
-  thread_local std::array<ShapeGrid, kKeptGrids> grids;
-  thread_local std::size_t oldest = 0;
-  ShapeGrid::Key key{bins.x, bins.count, c.shapes, c.structures, c.count_cap, c.distance_power};
-  key.points.push_back(bins.x.back());
-  key.points.insert(key.points.end(), ahead.begin(), ahead.end());
-  if (templates.empty()) {
-    const auto kept = std::ranges::find(grids, key, &ShapeGrid::key);
-    if (kept != grids.end()) return *kept;
-  }
-  ShapeGrid& grid = grids[oldest];
-  oldest = (oldest + 1) % kKeptGrids;
-  grid.key = {};
-  fill_grid(bins, ahead, templates, c, key.points, grid);
-  if (templates.empty()) grid.key = std::move(key);
-  return grid;
-}
-
-PastShapes shapes_of(std::span<const Template> past, const Points& bins,
-                     std::span<const double> queries) {
-  PastShapes shapes;
-  shapes.values.resize(2 * past.size());
-  for (std::size_t r = 0; r < past.size(); ++r) {
-    std::vector<double>& values = shapes.values[r];
-    values.reserve(bins.step.size() + 1 + queries.size());
-    const auto add = [&](double t) { values.push_back(interpolate(t, past[r].step, past[r].z)); };
-    for (const double t : bins.step) add(t);
-    add(bins.step.back());
-    for (const double t : queries) add(t);
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    shapes.range.push_back(*most - *least);
-    shapes.values[past.size() + r] = values;
-  }
-  return shapes;
 }
 
 Annealed annealed_at(const Observed& observed, const Points& bins, std::span<const double> queries,
