@@ -31,6 +31,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 from glidepath._drafts import draft_of
 
@@ -54,12 +55,12 @@ class SaveFlag:
     """
 
     def __init__(self) -> None:
-        # Apart: what takes one down must not take the other with it, as it comes at that moment.
-        self._moves = self._ends = False
+        # Each apart: what takes a move down must not take an end with it that comes just then.
+        self._caught: set[int] = set()
         signal.signal(signal.SIGUSR1, self._raise)
         before = signal.signal(signal.SIGTERM, self._raise)
         earlier = getattr(before, "__self__", None)
-        self._before = earlier._before if isinstance(earlier, SaveFlag) else before
+        self._before: Any = earlier._before if isinstance(earlier, SaveFlag) else before
         self._held = threading.local()
         # A pool ends its workers by SIGTERM and waits for them: the flag is not theirs. The signal
         # may come at once, before Python in the child would hear of it.
@@ -79,13 +80,13 @@ class SaveFlag:
         self._release()
 
     def _raise(self, number: int, _: FrameType | None) -> None:
-        if number == signal.SIGTERM:
-            self._ends = True
-        else:
-            self._moves = True
+        self._caught.add(number)
+
+    def _ends(self) -> bool:
+        return signal.SIGTERM in self._caught
 
     def __bool__(self) -> bool:
-        return self._moves or self._ends
+        return bool(self._caught)
 
     def leave(self, *, patience_s: float = 60.0) -> None:
         """Leave the GPU, after saving: requeue the job upon SIGUSR1, end upon SIGTERM.
@@ -100,19 +101,19 @@ class SaveFlag:
             Seconds that Slurm may take to end this process after it accepted the requeue.
         """
         job = job_id()
-        if job and not self._ends:
+        if job and not self._ends():
             for attempt in range(3):
-                if self._ends or _requeued(job):
+                if self._ends() or _requeued(job):
                     break
                 time.sleep(attempt)
             else:
-                self._moves = False
-                if not self._ends:
+                self._caught.discard(signal.SIGUSR1)
+                if not self._ends():
                     return
             end = time.monotonic() + patience_s
-            while not self._ends and time.monotonic() < end:
+            while not self._ends() and time.monotonic() < end:
                 time.sleep(0.05)
-        sys.exit(128 + signal.SIGTERM if self._ends else 0)
+        sys.exit(128 + signal.SIGTERM if self._ends() else 0)
 
 
 def _requeued(job: str) -> bool:
