@@ -10,6 +10,8 @@ import pwd
 import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -207,26 +209,56 @@ def test_a_log_that_takes_too_long_ends_the_process_that_reads_it(
         reader.read(write(tmp_path / "bad.csv", "step,loss\n1,x\n"), None)
 
 
-def test_a_reader_that_is_killed_is_a_sentence(tmp_path: Path) -> None:
+class PipeThen:
+    """Does something after a question was sent."""
+
+    def __init__(self, pipe: IO[bytes], then: Callable[[], object]) -> None:
+        self.write, self.close, self._pipe, self._then = pipe.write, pipe.close, pipe, then
+
+    def flush(self) -> None:
+        self._pipe.flush()
+        self._then()
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_reader_that_is_killed_while_it_reads_is_a_sentence(tmp_path: Path) -> None:
     reader = ReaderProcess()
     good = write(tmp_path / "good.csv", ROWS)
-    reader.read(good, None)
-    assert reader._process is not None
-    reader._process.kill()
+    process = reader._started()
+    assert process.stdin is not None
+    process.send_signal(signal.SIGSTOP)  # or it might answer before
+    process.stdin = PipeThen(process.stdin, process.kill)  # type: ignore[assignment]
     with pytest.raises(gp.IoError, match=r"good\.csv: cannot be read: it ended the process"):
         reader.read(good, None)
     assert len(reader.read(good, None)) == 1
 
 
-class InterruptedPipe:
-    """Gives up after a question was sent, as Ctrl-C does."""
+def test_a_reader_that_ended_between_two_logs_fails_none_of_them(tmp_path: Path) -> None:
+    """Such as one that was killed for its memory: no job may lose its forecast for a round."""
+    reader = ReaderProcess()
+    good = write(tmp_path / "good.csv", ROWS)
+    assert len(reader.read(good, None)) == 1
+    assert reader._process is not None
+    reader._process.kill()
+    reader._process.wait()
+    assert len(reader.read(good, None)) == 1
 
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self.write, self.close, self._pipe = pipe.write, pipe.close, pipe
 
-    def flush(self) -> None:
-        self._pipe.flush()
-        raise KeyboardInterrupt
+def test_logs_are_read_where_less_memory_is_allowed_than_a_reader_may_take(tmp_path: Path) -> None:
+    good = write(tmp_path / "good.csv", ROWS)
+    script = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))\n"
+        "from glidepath.engines.slurm._reader_process import ReaderProcess\n"
+        "print(len(ReaderProcess().read(sys.argv[1], None)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(good)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
 
 
 def test_an_answer_that_ctrl_c_left_is_not_taken_for_that_of_another_log(tmp_path: Path) -> None:
@@ -236,7 +268,7 @@ def test_an_answer_that_ctrl_c_left_is_not_taken_for_that_of_another_log(tmp_pat
     process = reader._process
     assert process is not None
     assert process.stdin is not None
-    process.stdin = InterruptedPipe(process.stdin)  # type: ignore[assignment]
+    process.stdin = PipeThen(process.stdin, interrupted)  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
         reader.read(first, None)
     assert process.wait(60) == -signal.SIGKILL
@@ -248,10 +280,6 @@ def test_a_log_that_ctrl_c_left_half_read_is_read_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, store = write(tmp_path / "log.csv", ROWS), TraceStore()
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(_traces._Growing, "feed", interrupted)
         with pytest.raises(KeyboardInterrupt):

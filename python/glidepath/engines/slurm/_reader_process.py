@@ -46,6 +46,8 @@ class ReaderProcess:
         return found
 
     def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is not None:
+            self._give_up()  # it ended since the last log, which is not the fault of this one
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, str(LONGEST_S)],
@@ -113,7 +115,9 @@ def serve(questions: IO[bytes], answers: IO[bytes], longest_s: int) -> None:
 
 
 if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+    _, allowed = resource.getrlimit(resource.RLIMIT_AS)  # of a login node often less
+    most = _MOST_MEMORY if allowed == resource.RLIM_INFINITY else min(_MOST_MEMORY, allowed)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     own = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     serve(sys.stdin.buffer, own, int(sys.argv[1]))
