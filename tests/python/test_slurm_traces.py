@@ -45,6 +45,20 @@ def test_a_log_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     assert store.read(log).trace.loss.min() == 7.0
 
 
+@pytest.mark.parametrize("rows", [5, 30, 500])
+def test_a_log_that_a_restart_writes_over_is_read_anew_however_far_it_has_come(
+    tmp_path: Path, rows: int
+) -> None:
+    log, store = tmp_path / "a.csv", TraceStore()
+    log.write_text("step,loss\n" + "".join(f"{i},{5 / i}\n" for i in range(1, 30)))
+    assert store.read(log).last_step == 29
+    log.write_text("step,loss\n" + "".join(f"{i},{9 / i}\n" for i in range(1, rows)))
+    trace = store.read(log).trace
+    assert trace is not None
+    assert list(trace.step) == list(range(1, rows))
+    assert list(trace.loss) == [9 / i for i in range(1, rows)]
+
+
 def test_reads_json_lines_and_a_named_metric(tmp_path: Path) -> None:
     log = tmp_path / "a.jsonl"
     log.write_text('{"step": 1, "acc": 0.5}\n{"step": 1, "loss": 3}\n{"step": 2, "acc": 0.7}\n')

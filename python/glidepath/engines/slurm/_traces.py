@@ -41,6 +41,7 @@ _MAX_ROWS = 2048  # of a log that are looked at: more cost time and change littl
 # Bytes that are read at once, the most steps of a log, and letters of what is said of it.
 _PIECE, _MOST_STEPS, _MOST_SAID = 1 << 24, 2_000_000, 600
 _LINES_AT_ONCE, _MOST_NAMES = 4096, 10_000  # that are held as objects, and names of columns
+_END_BYTES = 256  # of what was read that are looked at again, for another log may be in its place
 _FURTHEST_STEP, _FASTEST_PACE = 1e15, 1e9  # a step beyond, or more in a second, is none
 _Stamp = tuple[tuple[str, int, int, int], ...]
 _Key = tuple[str, str, Direction | None, str]  # path, metric, direction, user
@@ -97,6 +98,7 @@ class _Growing:
     identity: tuple[int, int] = (0, 0)  # of the file; another one starts anew
     metric: str = ""  # the column that is taken
     offset: int = 0
+    end: bytes = b""  # what stood before the offset
     header: list[str] | None = None
     step: array[float] = field(default_factory=lambda: array("d"))
     loss: array[float] = field(default_factory=lambda: array("d"))
@@ -104,6 +106,11 @@ class _Growing:
     points: Counter[str] = field(default_factory=Counter)  # numbers by the name of their column
     bad_lines: int = 0
     ends_in_header: bool = False  # a header of its own, behind the rows of somebody else
+
+    def goes_on_in(self, file: IO[bytes]) -> bool:
+        """Whether the file has what was read: a restart may have written it over, and further."""
+        file.seek(self.offset - len(self.end))
+        return file.read(len(self.end)) == self.end
 
     def read(self, file: IO[bytes], metric: str) -> None:
         """Read on from where the last look ended."""
@@ -116,6 +123,7 @@ class _Growing:
             if not whole:
                 return
             self.offset += len(whole)
+            self.end = (self.end + whole[-_END_BYTES:])[-_END_BYTES:]
             self.feed(whole.decode("utf-8", errors="replace").split("\n"), metric)
             self._check_length(file.name)
             file.seek(self.offset)
@@ -327,7 +335,7 @@ class TraceStore:
             status = os.fstat(file.fileno())
             growing = self._growing.setdefault(key, _Growing())
             identity = (status.st_dev, status.st_ino)
-            if growing.identity != identity or status.st_size < growing.offset:
+            if growing.identity != identity or not growing.goes_on_in(file):
                 growing = self._growing[key] = _Growing(identity=identity)
             growing.read(file, metric)
             if not metric and growing.best() != growing.metric:
