@@ -9,11 +9,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "common/csv.hpp"
 #include "common/numbers.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/json.hpp"
+#include "trace/readers/log_file.hpp"
 
 namespace glidepath {
 namespace {
@@ -126,7 +128,9 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
       !std::filesystem::is_regular_file(file, none)) {
     refuse_file(detail::shown_path(file), ": not a regular file");  // a device may never end
   }
-  detail::CsvReader csv(file);
+  std::string text = detail::read_file(file);
+  detail::unite_ends(text);
+  detail::CsvReader csv(detail::shown_path(file), std::move(text));
   const int curve_column = csv.column("curve");
   const int step_column = csv.column("step");
   Description about = description_beside(file);

@@ -615,3 +615,57 @@ def test_the_settings_beside_a_table_say_at_which_step_the_run_will_end(tmp_path
     assert one(metrics).planned_steps == 5000
     write(tmp_path / "l" / "hparams.yaml", "max_steps: -1\n")
     assert one(metrics).planned_steps is None
+
+
+# ------------------------------------------------------------------------------ ends of lines
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n", "\r\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_table_may_end_its_lines_as_any_system_does(tmp_path: Path, end: str, last: bool) -> None:
+    tail = end if last else ""
+    rows = [f"{i};{4 - i}" for i in range(1, 4)]
+    wide = tmp_path / "wide.csv"
+    wide.write_bytes((end.join(["step;loss", *rows]) + tail).encode())
+    check(one(wide), [1, 2, 3], [3, 2, 1])
+    wide.write_bytes((end.join(["step;loss", *rows]) + tail).encode("utf-16"))
+    check(one(wide), [1, 2, 3], [3, 2, 1])
+    long = tmp_path / "long.csv"
+    text = end.join(["curve,step,value", "a,1,3", "b,1,5", "b,2,4"]) + tail
+    long.write_bytes(text.encode())
+    assert [list(run.loss) for run in gp.read_traces(long)] == [[3], [5, 4]]
+    panel = tmp_path / "panel.csv"
+    names = '"Step","a - loss","a - loss__MIN","a - loss__MAX"'
+    panel.write_bytes((end.join([names, "10,3,3,3", "20,2,2,2"]) + tail).encode())
+    check(one(panel), [10, 20], [3, 2])
+
+
+def test_lines_of_one_table_may_end_in_different_ways(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_bytes(b'step,loss,note\r\n1,3,"a\rb"\r2,2,c\n3,1,d\r')
+    check(one(table), [1, 2, 3], [3, 2, 1])
+
+
+def test_a_pattern_is_looked_for_in_each_line_that_a_return_ends(tmp_path: Path) -> None:
+    log = tmp_path / "bar.log"
+    log.write_bytes(b"it 1 err=3\rit 2 err=2\rit 3 err=1\n")
+    (run,) = gp.read_traces(log, pattern=r"it (?P<step>\d+) err=(?P<value>\S+)")
+    check(run, [1, 2, 3], [3, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("metric", "noted"),
+    [
+        ("train/train_loss", False),
+        ("Training/mean_train_loss", False),
+        ("reduced_train_loss", False),
+        ("loss (train)", False),
+        ("train/box_loss", True),
+        ("val/train_loss", True),
+    ],
+)
+def test_only_what_is_no_training_loss_is_said_to_be_none(
+    tmp_path: Path, metric: str, noted: bool
+) -> None:
+    run = one(write(tmp_path / "t.csv", f"step,{metric}\n1,3\n2,2\n"))
+    assert any("called a training loss" in note for note in run.notes) == noted

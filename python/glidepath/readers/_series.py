@@ -230,7 +230,8 @@ def lines(path: Path) -> Iterator[str]:
                     what = "unpacked" if left < 0 else "in a line"
                     size = (_MOST_BYTES if left < 0 else _LONGEST_LINE) >> 20
                     raise IoError(f"{path}:{count}: more than {size} MiB {what}")
-                yield line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+                text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+                yield from text.split("\r")  # as old Macs and progress bars end them
                 count += 1
         except _DAMAGED as error:
             raise IoError(f"{path}:{count}: {error}") from None

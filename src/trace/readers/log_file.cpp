@@ -169,6 +169,18 @@ std::size_t LogFile::read(char* to, std::size_t room) {
   return state_->packed ? state_->unpack(to, room) : state_->from.read(to, room, state_->damage);
 }
 
+std::size_t LineEnds::unite(char* text, std::size_t size) noexcept {
+  if (!returned_ && std::memchr(text, '\r', size) == nullptr) return size;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const char c = text[i];
+    const bool end = c == '\r' || c == '\n';
+    if (!(end && returned_)) text[kept++] = end ? '\n' : c;
+    returned_ = c == '\r';
+  }
+  return kept;
+}
+
 LineReader::LineReader(const std::filesystem::path& file) : name_(shown_path(file)), file_(file) {}
 
 void LineReader::refuse(const std::string& why) const {
@@ -180,9 +192,13 @@ void LineReader::fill() {
   end_ -= at_;
   at_ = 0;
   buffer_.resize(std::max(end_ + kChunk, 2 * end_));
-  const std::size_t got = file_.read(buffer_.data() + end_, buffer_.size() - end_);
+  std::size_t got = 0, kept = 0;
+  do {  // of what was read only the end of a line that had begun may be left out
+    got = file_.read(buffer_.data() + end_, buffer_.size() - end_);
+    kept = ends_.unite(buffer_.data() + end_, got);
+  } while (kept == 0 && got > 0);
   if (got == 0 && !file_.damage().empty()) refuse(file_.damage());
-  end_ += got;
+  end_ += kept;
   buffer_.resize(end_);
   ended_ = got == 0;
 }
@@ -248,16 +264,24 @@ std::string head_of(const std::filesystem::path& path) {
     while (head.size() < kHeadBytes && more(kHeadBytes - head.size())) continue;
     const bool table =
         contains(head, ",") && head.find('\0') == head.npos && head[0] != '[' && head[0] != '{';
+    unite_ends(head);
     std::size_t searched = 0;
     while (table && head.size() < kLongestHeader && head.find('\n', searched) == head.npos) {
       searched = head.size();
       if (!more(kHeadBytes)) break;
     }
+    unite_ends(head);
     if (head.size() > kHeadBytes) head.resize(std::min(head.find('\n', kHeadBytes), head.size()));
   } catch (const IoError&) {  // whoever reads the file will say so
   }
   if (head.starts_with(kByteOrderMark)) head.erase(0, kByteOrderMark.size());
   return head;
+}
+
+void unite_ends(std::string& text) {
+  if (text.find('\0') != text.npos) return;  // of bytes a return ends no line
+  LineEnds ends;
+  text.resize(ends.unite(text.data(), text.size()));
 }
 
 bool is_cut(const std::filesystem::path& path) {

@@ -34,6 +34,17 @@ class LogFile {
   std::unique_ptr<State> state_;
 };
 
+/// Line feeds for all ends of lines: CR of old Macs, CR LF, and CR CR LF of a text that was
+/// translated twice. A piece may end between them.
+class LineEnds {
+ public:
+  /// Bytes that are left at the front of `text`.
+  [[nodiscard]] std::size_t unite(char* text, std::size_t size) noexcept;
+
+ private:
+  bool returned_ = false;
+};
+
 /// The lines of a text, without their ends and a mark of byte order, as UTF-8: what is none is
 /// replaced. Throws IoError with file and line on one longer than kLongestLine, on damage and on a
 /// file that unpacks to more than kMostUnpacked.
@@ -53,6 +64,7 @@ class LineReader {
 
   std::string name_;
   LogFile file_;
+  LineEnds ends_;
   std::string buffer_, repaired_;
   std::size_t at_ = 0, end_ = 0, number_ = 0, left_ = kMostUnpacked;
   bool ended_ = false, finished_ = true;
@@ -62,8 +74,11 @@ class LineReader {
 /// A file to its end, as UTF-8.
 [[nodiscard]] std::string read_text(const std::filesystem::path& file);
 
+/// The same of a whole text; one with NUL is none and stays as it is.
+void unite_ends(std::string& text);
+
 /// How a file begins, unpacked where it is gzip and without a mark of byte order, as far as it can
-/// be read. The first line of a table is whole, as its columns may be many.
+/// be read, with line feeds for all ends of its lines. The first line of a table is whole, as its columns may be many.
 [[nodiscard]] std::string head_of(const std::filesystem::path& file);
 
 /// Whether a text stops within a line, as when its writer was killed.

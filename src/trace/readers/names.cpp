@@ -48,6 +48,9 @@ constexpr std::string_view kOfBatch = "mini_batch_";  // what MATLAB calls its m
 // A metric of which no more is said than that it is of training.
 constexpr std::string_view kTrainedNames[] = {"train", "training", "learn"};
 constexpr std::string_view kTrainedInShort[] = {"tr", "trn"};
+// Words beside a loss by which it is no part of one: a mean, the loss of one batch.
+constexpr std::string_view kOfTheWhole[] = {"",        "avg",     "average", "mean",  "total",
+                                            "running", "reduced", "mini",    "batch", "final"};
 // What a GAN says of its losses below the same key: "Loss/scores/fake" beside "Loss/G/loss".
 constexpr std::string_view kOfLosses[] = {"scores", "signs"};
 constexpr int kRankOfTrained = 1000, kRankOfHeldOut = 1001;
@@ -303,7 +306,19 @@ bool is_clock(std::string_view key) { return among(kClocks, key); }
 bool is_time(std::string_view key) {
   return is_clock(key) || among(kStamps, key) || among(kDates, key);
 }
-bool is_training_loss(std::string_view key) { return among(kTrainingLosses, key); }
+bool is_training_loss(std::string_view key) {
+  if (among(kTrainingLosses, key)) return true;
+  std::string rest;  // "loss" of "train/train_loss" and of "reduced_train_loss"
+  bool train = false;
+  (void)any_word(key, [&](std::string_view from) {
+    const std::string_view word = from.substr(0, from.find('_'));
+    const bool trained = among(kTrainedNames, word) || among(kTrainedInShort, word);
+    train = train || trained;
+    if (!trained && !among(kOfTheWhole, word)) rest.append(rest.empty() ? "" : "_").append(word);
+    return false;
+  });
+  return train && among(kTrainingLosses, rest);
+}
 bool is_data(std::string_view key) {
   return among(kTrainedNames, key) || among(kHeldOutNames, key);
 }
