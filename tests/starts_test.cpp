@@ -656,6 +656,16 @@ TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
             "start_times: job 1 shares the GPUs of job 2; pairs are not played forward");
 }
 
+TEST(StartsTest, MoreGpusHeldThanATierHasAreRefused) {
+  Case two(2);
+  two.run(job_of(1, 1, {100}));
+  two.run(job_of(2, 1, {100}));
+  EXPECT_EQ(refusal([&] { (void)start_times(two.view(), "fifo"); }), "");
+  two.run(job_of(3, 2, {100}));
+  EXPECT_EQ(refusal([&] { (void)start_times(two.view(), "fifo"); }),
+            "start_times: the snapshot holds 4 GPUs of tier 'a', expected at most 2");
+}
+
 TEST(StartsTest, AJobThatHoldsTwoAllocationsIsRefused) {
   Case two(2);
   two.run(job_of(1, 1, {100}));

@@ -280,8 +280,20 @@ class Scripting {
       script_.running.push_back(found->second);
       if (script_.rule.order == detail::PlayOrder::level) part.place = came_s(found->second, held);
     }
+    refuse_crowded();
     std::stable_sort(script_.running.begin(), script_.running.end(),
                      [&](int a, int b) { return script_.parts[a].place < script_.parts[b].place; });
+  }
+
+  /// With more held than there are, jobs would wait for GPUs that a tier does not have.
+  void refuse_crowded() const {
+    std::vector<std::int64_t> held(snapshot_.tiers.size());
+    for (const Allocation& each : snapshot_.running) held[each.tier] += each.gpus;
+    for (std::size_t t = 0; t < held.size(); ++t) {
+      if (held[t] <= script_.capacity[t]) continue;
+      refuse("start_times: the snapshot holds ", held[t], " GPUs of tier '",
+             snapshot_.tiers[t].name, "', expected at most ", script_.capacity[t]);
+    }
   }
 
   /// What is left of the restart of a running job. One that has had GPUs for longer than it has
