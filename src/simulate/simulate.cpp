@@ -8,6 +8,8 @@
 
 #include "common/names.hpp"
 #include "hardware/sharing.hpp"
+#include "plan/check.hpp"
+#include "plan/learned.hpp"
 #include "plan/value.hpp"
 #include "simulate/live.hpp"
 #include "simulate/moments.hpp"
@@ -76,6 +78,18 @@ void check_sigma(const Workload& workload, const SimulationOptions& options) {
   if (!std::ranges::all_of(workload.jobs, has_curve)) return;
   refuse("simulate: forecast_sigma is ", *options.forecast_sigma,
          ", it is for jobs without a curve and every job has one");
+}
+
+/// Refuses what plan() would, also where no decision of this run will ask it: which one does depends
+/// on the workload.
+void check_planner(const detail::PolicyTraits& traits, const Workload& workload,
+                   const SimulationOptions& options) {
+  if (!options.planner) return;
+  PlanOptions asked = *options.planner;
+  if (traits.order_queue == &detail::run_learned) asked.objectives = {{Objective::learned, 1.0}};
+  asked.limits.sharing = options.sharing;
+  detail::check_options(asked, {.tiers = workload.tiers});
+  if (!asked.learned.empty()) (void)detail::LearnedValues(asked.learned);
 }
 
 bool fails(const SimulationOptions& options) {
@@ -184,6 +198,7 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   validate(workload);
   check_phases(workload, options);
   check_sigma(workload, options);
+  check_planner(traits, workload, options);
   detail::QueueKernel* const queue = queue_for(traits, workload, options);
   const bool patient =
       queue != nullptr && detail::plain(workload, options) && has_restarts(workload, options);

@@ -90,6 +90,25 @@ def test_what_nothing_would_read_is_refused(option: Any, sentence: str) -> None:
         gp.simulate(workload([1]), "best_value", **option)
 
 
+@pytest.mark.parametrize("policy", ["best_value", "learned"])
+@pytest.mark.parametrize("restart_s", [0.0, 60.0])
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"gap": -1.0}, "plan: gap is -1, expected 0 or more"),
+        ({"gap": math.nan}, "plan: gap is nan, expected 0 or more"),
+        ({"slack": 2.0}, "plan: slack is 2, expected 0 to less than 1"),
+        ({"min_run_s": -1.0}, "plan: min_run_s is -1, expected 0 or more"),
+        ({"stop_probability": -1.0}, "plan: stop_probability is -1"),
+    ],
+)
+def test_what_plan_refuses_is_refused_also_where_an_order_is_all_there_is_to_choose(
+    policy: str, restart_s: float, option: Any, sentence: str
+) -> None:
+    with pytest.raises(gp.InputError, match=f"^{re.escape(sentence)}"):
+        gp.simulate(workload([1]), policy, restart_s=restart_s, planner=option)
+
+
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
