@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -285,6 +286,28 @@ TEST(SolveRoundTest, ChoiceDoesNotDependOnThreadsNorOnTheOrderOfOptions) {
   std::sort(chosen.begin(), chosen.end());
   EXPECT_EQ(one.chosen, chosen);
   EXPECT_EQ(one.prices, other.prices);
+}
+
+TEST(SolveRoundTest, PricesAreTheSameBytesWhetherOptionsGoUpByTierOrNot) {
+  for (const std::int64_t jobs : {9, 300, 9001}) {
+    Draws draw{{14}, static_cast<std::uint64_t>(jobs)};
+    Columns up, down;
+    const std::int64_t tiers = 12;
+    for (std::int64_t j = 0; j < jobs; ++j) {
+      std::vector<std::tuple<std::int64_t, std::int64_t, double>> options;
+      for (std::int64_t t = 0; t < tiers; ++t) {
+        const std::int64_t k = std::int64_t{1} << draw.below(4);
+        if (t == 0 || draw.below(10) > 0) options.emplace_back(t, k, draw.uniform());
+      }
+      for (const auto& [t, k, v] : options) up.add(j, t, k, v);
+      std::reverse(options.begin(), options.end());
+      for (const auto& [t, k, v] : options) down.add(j, t, k, v);
+    }
+    up.capacity = down.capacity = std::vector<std::int64_t>(tiers, 8 + jobs / 10);
+    const RoundPlan a = solve_round(up.view()), b = solve_round(down.view());
+    EXPECT_EQ(a.prices, b.prices) << jobs;
+    EXPECT_EQ(a.bound, b.bound) << jobs;
+  }
 }
 
 TEST(SolveRoundTest, WarmPricesOfAnyQualityKeepTheBoundABound) {

@@ -6,10 +6,12 @@
 // minimised by a small simplex method, D is evaluated at its minimiser, the cut is added. Every
 // evaluation is a bound, so stopping early costs tightness and nothing else.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "common/interrupt.hpp"
 #include "common/parallel.hpp"
+#include "plan/kernels.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath::detail {
@@ -68,6 +70,77 @@ void add_job(const Round& round, std::size_t job, const double* price, Evaluatio
   }
 }
 
+/// The options of jobs without limits, a tile of jobs side by side.
+class Tiled {
+ public:
+  /// False, and nothing is kept, where the options of a job do not go up by tier, or where the
+  /// jobs of a tile are so unlike that most of a slot would be empty.
+  bool fill(const Round& round, std::span<const std::int32_t> jobs) {
+    std::size_t options = 0;
+    for (const std::int32_t j : jobs) options += round.first[j + 1] - round.first[j];
+    const std::size_t max_slots = kMaxSlots + options / kMinOptionsOfSlot;
+    for (std::size_t j = 0; j < jobs.size(); j += kTileJobs) {
+      first_.push_back(static_cast<std::uint32_t>(tier_.size()));
+      const auto tile = jobs.subspan(j, std::min(kTileJobs, jobs.size() - j));
+      if (!add_tile(round, tile, max_slots)) {
+        *this = {};
+        return false;
+      }
+    }
+    first_.push_back(static_cast<std::uint32_t>(tier_.size()));
+    return true;
+  }
+
+  /// Of the jobs from `begin` on, the first of a tile.
+  [[nodiscard]] OptionTiles from(std::size_t begin, std::size_t end) const {
+    return {(end - begin + kTileJobs - 1) / kTileJobs, &first_[begin / kTileJobs], tier_.data(),
+            value_.data(), gpus_.data()};
+  }
+
+ private:
+  static constexpr std::size_t kMaxSlots = 64;         // of few jobs, however empty
+  static constexpr std::size_t kMinOptionsOfSlot = 2;  // in the mean
+
+  bool add_tile(const Round& round, std::span<const std::int32_t> jobs, std::size_t max_slots) {
+    std::array<std::int32_t, kTileJobs> next{};
+    for (std::size_t i = 0; i < jobs.size(); ++i) next[i] = round.first[jobs[i]];
+    for (std::int32_t tier = 0; tier < round.tiers; ++tier) {
+      while (add_slot(round, jobs, tier, next)) {
+        if (tier_.size() > max_slots) return false;
+      }
+    }
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (next[i] != round.first[jobs[i] + 1]) return false;
+    }
+    return true;
+  }
+
+  /// The next option on a tier of each of the jobs; false where there is none.
+  bool add_slot(const Round& round, std::span<const std::int32_t> jobs, std::int32_t tier,
+                std::array<std::int32_t, kTileJobs>& next) {
+    bool any = false;
+    const std::size_t slot = value_.size();
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const std::int32_t o = next[i];
+      if (o == round.first[jobs[i] + 1] || round.at(o).tier != tier) continue;
+      if (!any) {
+        tier_.push_back(tier);
+        value_.resize(slot + kTileJobs, 0.0);
+        gpus_.resize(slot + kTileJobs, 0.0);
+        any = true;
+      }
+      value_[slot + i] = static_cast<double>(round.at(o).value);
+      gpus_[slot + i] = round.at(o).gpus;
+      ++next[i];
+    }
+    return any;
+  }
+
+  std::vector<std::uint32_t> first_;
+  std::vector<std::int32_t> tier_;
+  Vector value_, gpus_;
+};
+
 /// The part of D that is a sum over jobs, at some prices. Quotas of users couple only the jobs of
 /// one user, so their prices are minimised inside (by bisection) and the cutting planes see the
 /// other rows alone.
@@ -84,6 +157,7 @@ class DualFunction {
       (user == kNone ? free_jobs_ : user_jobs_[user - rows_]).push_back(j);
     }
     share_ = 1.0 / stride;
+    is_tiled_ = round.limits.empty() && tiled_.fill(round, free_jobs_);
   }
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
@@ -108,7 +182,8 @@ class DualFunction {
     std::vector<Evaluation> part((n + kBlock - 1) / kBlock);
     for_each_block(n, kBlock, execution_, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
       Evaluation sum{0, Vector(rows_, 0.0)};
-      for (std::ptrdiff_t j = begin; j < end; ++j) {
+      if (is_tiled_) add_tiles(begin, end, lambda, sum);
+      for (std::ptrdiff_t j = begin; j < end && !is_tiled_; ++j) {
         const std::size_t job = free_jobs_[j];
         if (round_.limits.empty()) {
           add_job<false>(round_, job, lambda.data(), sum);
@@ -119,6 +194,22 @@ class DualFunction {
       part[begin / kBlock] = std::move(sum);
     });
     for (const Evaluation& sum : part) total.add(sum);
+  }
+
+  /// As job by job: a job that takes nothing adds zeros.
+  void add_tiles(std::ptrdiff_t begin, std::ptrdiff_t end, const Vector& lambda,
+                 Evaluation& sum) const {
+    static_assert(kBlock % kTileJobs == 0);
+    constexpr std::ptrdiff_t kChunk = 256;  // jobs whose answers fit in the nearest cache
+    double best[kChunk], gpus[kChunk], tier[kChunk];
+    for (std::ptrdiff_t from = begin; from < end; from += kChunk) {
+      const std::ptrdiff_t to = std::min(end, from + kChunk);
+      plan_kernels().best_options(tiled_.from(from, to), lambda.data(), best, gpus, tier);
+      for (std::ptrdiff_t i = 0; i < to - from; ++i) {
+        sum.value += best[i];
+        sum.usage[static_cast<std::size_t>(static_cast<std::int32_t>(tier[i]))] += gpus[i];
+      }
+    }
   }
 
   /// min over the user's price mu of mu Q + sum over the user's jobs. Between the two sides of the
@@ -168,6 +259,8 @@ class DualFunction {
   double share_ = 1;
   Vector quota_price_;
   std::vector<std::int32_t> free_jobs_;
+  Tiled tiled_;  // of these
+  bool is_tiled_ = false;
   std::vector<std::vector<std::int32_t>> user_jobs_;
 };
 
@@ -177,25 +270,27 @@ class DualFunction {
 /// violated constraint, and the basis of the call before stays feasible when cuts or bounds change.
 class CutModel {
  public:
-  explicit CutModel(std::size_t dimensions) : n_(dimensions + 1), T_(dimensions) {}
+  explicit CutModel(std::size_t dimensions)
+      : n_(dimensions + 1), T_(dimensions), g_(dimensions * kMaxEvaluations) {}
 
   void add(double f, const Vector& x, const Vector& g) {
     double b = f;
     for (std::size_t t = 0; t < T_; ++t) b -= g[t] * x[t];
+    for (std::size_t t = 0; t < T_; ++t) slope(b_.size(), t) = g[t];
     b_.push_back(b);
-    g_.insert(g_.end(), g.begin(), g.end());
+    at_.push_back(0);
   }
 
   /// Minimiser in `x`; returns theta.
   double minimise(const Vector& lo, const Vector& hi, Vector& x) {
     if (basis_.empty()) first_basis();
     Vector y(n_), column(n_), direction(n_);
+    const PlanKernels& kernels = plan_kernels();
     const int limit = 60 * static_cast<int>(n_);
     for (int pivot = 0; pivot < limit; ++pivot) {
-      for (std::size_t c = 0; c < n_; ++c) {
-        double sum = 0;
-        for (std::size_t r = 0; r < n_; ++r) sum += cost(basis_[r], lo, hi) * inverse_[r * n_ + c];
-        y[c] = sum;
+      std::fill(y.begin(), y.end(), 0.0);
+      for (std::size_t r = 0; r < n_; ++r) {
+        kernels.add_multiple(n_, cost(basis_[r], lo, hi), &inverse_[r * n_], y.data());
       }
       const int entering = most_violated(y, lo, hi);
       if (entering < 0) break;
@@ -219,23 +314,24 @@ class CutModel {
       for (std::size_t c = 0; c < n_; ++c) inverse_[leave * n_ + c] *= scale;
       for (std::size_t r = 0; r < n_; ++r) {
         if (r == leave || direction[r] == 0) continue;
-        for (std::size_t c = 0; c < n_; ++c) {
-          inverse_[r * n_ + c] -= direction[r] * inverse_[leave * n_ + c];
-        }
+        kernels.add_multiple(n_, -direction[r], &inverse_[leave * n_], &inverse_[r * n_]);
       }
     }
     double theta = -std::numeric_limits<double>::infinity();
     for (std::size_t t = 0; t < T_; ++t) x[t] = std::clamp(y[t + 1], lo[t], hi[t]);
-    for (std::size_t i = 0; i < b_.size(); ++i) theta = std::max(theta, cut_at(i, x.data()));
+    look_at_cuts(x.data());
+    for (const double cut : at_) theta = std::max(theta, cut);
     return theta;
   }
 
  private:
   // Columns: 0 .. 2T-1 are the bounds (2t: x_t >= lo_t, 2t + 1: x_t <= hi_t), 2T + i is cut i.
-  [[nodiscard]] double cut_at(std::size_t i, const double* x) const {
-    double sum = b_[i];
-    for (std::size_t t = 0; t < T_; ++t) sum += g_[i * T_ + t] * x[t];
-    return sum;
+  [[nodiscard]] double& slope(std::size_t i, std::size_t t) { return g_[t * kMaxEvaluations + i]; }
+  [[nodiscard]] double slope(std::size_t i, std::size_t t) const {
+    return g_[t * kMaxEvaluations + i];
+  }
+  void look_at_cuts(const double* x) {
+    plan_kernels().cuts_at(b_.size(), T_, kMaxEvaluations, b_.data(), g_.data(), x, at_.data());
   }
   [[nodiscard]] double cost(int column, const Vector& lo, const Vector& hi) const {
     const std::size_t c = column;
@@ -250,9 +346,9 @@ class CutModel {
       return;
     }
     out[0] = 1.0;
-    for (std::size_t t = 0; t < T_; ++t) out[t + 1] = -g_[(c - 2 * T_) * T_ + t];
+    for (std::size_t t = 0; t < T_; ++t) out[t + 1] = -slope(c - 2 * T_, t);
   }
-  [[nodiscard]] int most_violated(const Vector& y, const Vector& lo, const Vector& hi) const {
+  [[nodiscard]] int most_violated(const Vector& y, const Vector& lo, const Vector& hi) {
     double worst = 1e-12;
     int column = -1;
     for (std::size_t t = 0; t < T_; ++t) {
@@ -261,8 +357,9 @@ class CutModel {
       if (below > worst) worst = below, column = static_cast<int>(2 * t);
       if (above > worst) worst = above, column = static_cast<int>(2 * t + 1);
     }
+    look_at_cuts(y.data() + 1);
     for (std::size_t i = 0; i < b_.size(); ++i) {
-      const double violation = cut_at(i, y.data() + 1) - y[0];
+      const double violation = at_[i] - y[0];
       if (violation > worst) worst = violation, column = static_cast<int>(2 * T_ + i);
     }
     return column;
@@ -273,7 +370,7 @@ class CutModel {
     inverse_.assign(n_ * n_, 0.0);
     inverse_[0] = 1.0;
     for (std::size_t t = 0; t < T_; ++t) {
-      const double g = g_[t];
+      const double g = slope(0, t);
       const double sign = g >= 0 ? 1.0 : -1.0;
       basis_[t + 1] = static_cast<int>(2 * t + (g >= 0 ? 0 : 1));
       inverse_[(t + 1) * n_] = sign * g;
@@ -282,7 +379,8 @@ class CutModel {
   }
 
   std::size_t n_, T_;
-  Vector b_, g_;
+  Vector b_, g_;  // of each cut; slopes by coordinate, so that cuts stand side by side
+  Vector at_;     // the cuts at the point looked at last
   std::vector<int> basis_;
   Vector inverse_;
 };

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace glidepath::detail {
+
+inline constexpr std::size_t kTileJobs = 8;  ///< jobs whose options stand side by side
+
+/// Options of kTileJobs jobs each, in slots: a slot has at most one option of each job of its tile,
+/// all of one tier, so that one price holds for it. A job without an option in a slot has zeros
+/// there. The options of a job stand in the order of the round.
+struct OptionTiles {
+  std::size_t tiles = 0;
+  const std::uint32_t* first = nullptr;  ///< slots of tile i: first[i] <= s < first[i + 1]
+  const std::int32_t* tier = nullptr;    ///< of each slot
+  const double* value = nullptr;         ///< of each slot, kTileJobs numbers
+  const double* gpus = nullptr;
+};
+
+/// The loops in which the prices of a round are found. Each number is computed by the same
+/// operations in the same order as without vectors, so every instruction set gives the same bytes.
+struct PlanKernels {
+  /// For each job max(0, max_o v - lambda k), and the GPUs and the tier of its first maximiser: 0
+  /// GPUs where no option is worth its price.
+  void (*best_options)(const OptionTiles& tiles, const double* price, double* best, double* gpus,
+                       double* tier);
+  /// out_i = b_i + sum_t g_ti x_t for n cuts; the slopes by t lie `stride` apart.
+  void (*cuts_at)(std::size_t n, std::size_t dimensions, std::size_t stride, const double* b,
+                  const double* g, const double* x, double* out);
+  /// y += a x
+  void (*add_multiple)(std::size_t n, double a, const double* x, double* y);
+};
+
+[[nodiscard]] const PlanKernels& plan_kernels();
+
+}  // namespace glidepath::detail
