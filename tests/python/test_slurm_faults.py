@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import slurm_stub
@@ -33,6 +34,40 @@ def test_the_log_only_grows(tmp_path: Path) -> None:
             with pytest.raises(sqlite3.IntegrityError, match="only grows"):
                 raw.execute(change)
     raw.close()
+
+
+def test_a_log_that_was_made_a_moment_ago_is_read_as_an_empty_one(world: World) -> None:
+    """Its writer makes the file first and the tables then, or was killed in between."""
+    world.log.touch()
+    assert world.story(1) == []
+    assert world.pilot.look().trouble == ""
+    with DecisionLog(world.log) as log:
+        assert log.events() == []
+
+
+def test_the_tables_of_a_log_come_all_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real, seen = tmp_path / "log.db", sqlite3.connect, []
+    looks = 0
+
+    def look(statement: str) -> None:
+        nonlocal looks
+        if "CREATE" in statement:
+            looks += 1
+            with DecisionLog(path, readonly=True) as log:
+                seen.append(log.interrupted())
+
+    def connect(*given: Any, **more: Any) -> sqlite3.Connection:
+        connection = real(*given, **more)
+        if given[0] == path:
+            connection.set_trace_callback(look)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    DecisionLog(path).close()
+    assert looks >= 5
+    assert seen == [[]] * looks
 
 
 def test_two_pilots_do_not_work_at_once(world: World) -> None:

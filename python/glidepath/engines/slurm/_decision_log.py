@@ -25,7 +25,9 @@ _INSERT = (
     "INSERT INTO event (round, at, job, submit, kind, phase, command, why, detail, of)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+# All at once: whoever opens the log in that moment sees an empty one, or one with all its tables.
 _SCHEMA = """
+BEGIN;
 CREATE TABLE IF NOT EXISTS round (
   id INTEGER PRIMARY KEY, at REAL NOT NULL, mode TEXT NOT NULL, summary TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS event (
@@ -39,6 +41,7 @@ CREATE TRIGGER IF NOT EXISTS event_kept BEFORE UPDATE ON event
   BEGIN SELECT RAISE(ABORT, 'the decision log only grows'); END;
 CREATE TRIGGER IF NOT EXISTS event_stays BEFORE DELETE ON event
   BEGIN SELECT RAISE(ABORT, 'the decision log only grows'); END;
+COMMIT;
 """
 
 
@@ -113,6 +116,9 @@ class DecisionLog:
             uri = f"{self.path.resolve().as_uri()}?mode=ro"
             self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5)
             self._connection.text_factory = bytes.decode  # of damaged text a UnicodeDecodeError
+            if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                self._connection.close()  # its writer has just made it, or ended as it did
+                self._open(in_memory=True, readonly=True)
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
