@@ -167,6 +167,40 @@ def test_a_folder_answers_one_question(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, out=tmp_path, client=client)
 
 
+def test_of_two_calls_that_begin_at_once_only_one_may_have_the_folder(
+    tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = write(tmp_path / "runs.parquet", curves(5)), tmp_path / "fits"
+    real, before = os.link, tmp_path / "before"
+
+    def faster(draft: Path, note: Path) -> None:
+        """Another call writes its note at this moment."""
+        note.write_bytes((before / "question.json").read_bytes())
+        real(draft, note)
+
+    table_of.fit_table(source, family="exp3", out=before, client=client)
+    monkeypatch.setattr(os, "link", faster)
+    with pytest.raises(gp.InputError, match="holds the answer to another question"):
+        table_of.fit_table(source, family="pow3", out=out, client=client)
+    assert [path.name for path in out.iterdir()] == ["question.json"]
+    (out / "question.json").unlink()
+    assert len(table_of.fit_table(source, family="exp3", out=out, client=client)) == 5
+
+
+def test_a_file_system_without_links_takes_an_answer(
+    tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = write(tmp_path / "runs.parquet", curves(5)), tmp_path / "fits"
+
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refused)
+    for _ in range(2):
+        assert len(table_of.fit_table(source, out=out, client=client)) == 5
+    assert sorted(path.name for path in out.iterdir()) == ["part-00000.parquet", "question.json"]
+
+
 def test_a_full_disk_leaves_no_folder_that_answers_nothing(tmp_path: Path) -> None:
     source = write(tmp_path / "runs.parquet", curves(5))
     out = tmp_path / "fits"

@@ -196,19 +196,31 @@ def _claim(
     }
     text = json.dumps(claim, indent=1)
     note = folder / "question.json"
-    if note.exists():
-        if note.read_text(encoding="utf-8") != text:
-            raise InputError(f"{folder}: holds the answer to another question, see {note}")
-        return
     folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.glob("*.parquet")):
-        raise InputError(f"{folder}: holds Parquet files that are not ours")
     draft = draft_of(note)
     try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(note)  # half a note would be another question
+        # Parquet files without a note are not ours; looked for first, as another call may write
+        # its note, and then its parts, at any moment.
+        others = any(folder.glob("*.parquet"))
+        if not note.exists():
+            if others:
+                raise InputError(f"{folder}: holds Parquet files that are not ours")
+            draft.write_text(text, encoding="utf-8")
+            _link(draft, note)  # half a note would be another question
+        if note.read_text(encoding="utf-8") != text:
+            raise InputError(f"{folder}: holds the answer to another question, see {note}")
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _link(draft: Path, note: Path) -> None:
+    """Give a file its name where no other call has been faster."""
+    try:
+        os.link(draft, note)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        draft.replace(note)
 
 
 @contextlib.contextmanager
