@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import time
@@ -18,6 +17,7 @@ from glidepath.readers._open import read_traces
 
 EVERY_S = 2.0  # between two looks
 _RACY_NS = 2_000_000_000  # a file may change once more within the tick of its time stamp
+_MAX_EVERY_S = 1_000_000  # 11 days; longer ones overflow in the call that waits
 _SHARE = 10  # reading takes no more than one part in this many of the time
 # Each file: its path, inode, time of change and length.
 _Stamp = tuple[tuple[str, int, int, int], ...]
@@ -37,7 +37,7 @@ class Follow(Shown):
     metric, format, pattern : str, optional
         As in `read_traces`.
     every_s : float, optional
-        Seconds between two looks, when iterating.
+        Seconds between two looks, when iterating, at most 1 000 000.
 
     Raises
     ------
@@ -78,8 +78,8 @@ class Follow(Shown):
         pattern: str | None = None,
         every_s: float = EVERY_S,
     ) -> None:
-        if not 0.0 <= every_s < math.inf:
-            raise InputError(f"Follow: every_s is {every_s:g}, expected 0 or more and finite")
+        if not 0.0 <= every_s <= _MAX_EVERY_S:
+            raise InputError(f"Follow: every_s is {every_s:g}, expected 0 to {_MAX_EVERY_S}")
         self._source = path
         self._as = {"metric": metric, "format": format, "pattern": pattern}
         self._every_s, self._pause_s = float(every_s), float(every_s)

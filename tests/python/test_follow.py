@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sqlite3
@@ -194,6 +195,9 @@ def test_iterating_waits_between_the_looks(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_bad_arguments_are_told_at_once(tmp_path: Path) -> None:
+    for every_s in (-1.0, math.nan, math.inf, 1e20):  # the last would overflow as it waits
+        with pytest.raises(gp.InputError, match=r"every_s is .*, expected 0 to 1000000$"):
+            gp.Follow(tmp_path, every_s=every_s)
     with pytest.raises(gp.InputError, match="format is 'x', expected one of"):
         gp.Follow(tmp_path, format="x").poll()
     with pytest.raises(gp.InputError, match="path has type int"):
