@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -191,6 +192,33 @@ def test_the_defaults_of_the_command_line_are_those_of_the_pilot() -> None:
         shared = [name for name in given if name in options]
         assert len(shared) >= 4
         assert {name: given[name].default for name in shared} == {n: options[n] for n in shared}
+
+
+def test_a_user_without_a_name_and_a_home_gets_a_sentence_and_an_answer(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    """As in a container whose /etc/passwd does not have them; squeue prints their number then."""
+    _commands(tmp_path, monkeypatch, [replace(mine, user=str(os.getuid()))])
+
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    for name in ("HOME", "XDG_STATE_HOME", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    code, out, _ = slurm(capsys, "status")
+    assert (code, "17" in out) == (0, True)
+    monkeypatch.delenv("GLIDEPATH_SLURM_LOG")
+    for verb in (["status"], ["why", "17"]):
+        code, out, err = slurm(capsys, *verb)
+        assert (code, out, err) == (
+            2,
+            "",
+            "glidepath: there is no home directory for the decision log: say --log FILE\n",
+        )
 
 
 def test_the_help_does_not_load_the_pilot() -> None:

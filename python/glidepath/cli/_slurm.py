@@ -172,7 +172,12 @@ def rehearse(
 
 def _default_log() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "glidepath" / "slurm.db"
+    try:
+        return Path(state).expanduser() / "glidepath" / "slurm.db"
+    except RuntimeError:  # such as in a container that does not know the user
+        raise InputError(
+            "there is no home directory for the decision log: say --log FILE"
+        ) from None
 
 
 def _speeds(text: str) -> dict[str, float] | None:

@@ -137,7 +137,7 @@ class Slurm:
             raise InputError(
                 f"timeout_s is {self.timeout_s:g}, expected above 0 and at most {MAX_WAIT_S}"
             )
-        self._own = getpass.getuser()
+        self._own = _own_name()
         self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)
         # Jobs of the round, by the start of their attempt, and whether they train through srun.
@@ -343,6 +343,14 @@ def _groups(actions: Sequence[Action]) -> list[_Group]:
 def commands_of(actions: Sequence[Action], steps: set[str], now_s: float) -> list[tuple[str, ...]]:
     """Give the commands that carry out these actions; `steps` has the jobs that train by srun."""
     return [command for group in _groups(actions) for command in group.commands(steps, now_s)]
+
+
+def _own_name() -> str:
+    """Give the name of the user; in a container that does not know it, the number, as squeue."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _check_apart(tiers: Sequence[ClusterTier]) -> None:
