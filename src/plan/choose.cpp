@@ -63,6 +63,10 @@ RoundView Planner::columns(const std::vector<std::size_t>& members, const std::v
                            std::vector<std::size_t>& offer_of) {
   job_.clear(), tier_.clear(), gpus_.clear(), value_.clear();
   watts_.clear(), users_.clear(), groups_.clear();
+  std::size_t options = 0;
+  for (const std::size_t c : members) options += candidates_[c].end - candidates_[c].first;
+  offer_of.reserve(options), value_.reserve(options);
+  for (auto* column : {&job_, &tier_, &gpus_}) column->reserve(options);
   for (const std::size_t c : members) {
     for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
       const Offer& offer = offers_[o];

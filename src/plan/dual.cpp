@@ -79,6 +79,7 @@ class Tiled {
     std::size_t options = 0;
     for (const std::int32_t j : jobs) options += round.first[j + 1] - round.first[j];
     const std::size_t max_slots = kMaxSlots + options / kMinOptionsOfSlot;
+    value_.reserve(options), gpus_.reserve(options);
     for (std::size_t j = 0; j < jobs.size(); j += kTileJobs) {
       first_.push_back(static_cast<std::uint32_t>(tier_.size()));
       const auto tile = jobs.subspan(j, std::min(kTileJobs, jobs.size() - j));
@@ -91,7 +92,7 @@ class Tiled {
     return true;
   }
 
-  /// Of the jobs from `begin` on, the first of a tile.
+  /// The tiles of the jobs from `begin` on, which is the first of its tile.
   [[nodiscard]] OptionTiles from(std::size_t begin, std::size_t end) const {
     return {(end - begin + kTileJobs - 1) / kTileJobs, &first_[begin / kTileJobs], tier_.data(),
             value_.data(), gpus_.data()};

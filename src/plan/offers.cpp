@@ -123,6 +123,10 @@ void Planner::evaluate() {
   look_at_crowd();
   std::vector<const Option*> usable;
   by_objective_.resize(options_.objectives.size());
+  std::size_t options = 0;
+  for (const Job& job : snapshot_.jobs) options += job.options.size();
+  offers_.reserve(options);
+  for (std::vector<double>& values : by_objective_) values.reserve(options);
   for (Candidate& candidate : candidates_) {
     check_interrupt();
     const Job& job = *candidate.job;
