@@ -255,3 +255,68 @@ def test_shared_logs_name_their_metric_and_their_end(
 ) -> None:
     run = one(shared / "data" / "logs" / file)
     assert (run.metric, run.planned_steps) == (metric, planned)
+
+
+# ------------------------------------------------------------------------- several runs in a log
+
+
+def folds(before: str, row: str, behind: str = "") -> str:
+    """Three folds of ten epochs, each with a loss of its own."""
+    return "".join(
+        before.format(f=f)
+        + "".join(row.format(f=f, e=e, l=f + 1 / e) for e in range(1, 11))
+        + behind.format(f=f)
+        for f in (1, 2, 3)
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        folds("Fold 1\n".replace("1", "{f}"), "Epoch {e}/10 loss: {l}\n"),
+        folds("===== FOLD: {f}/3 =====\n", "Epoch {e} - loss: {l} - acc: 0.5\n"),
+        folds("INFO Training fold #{f} of 3\n", "epoch {e} loss {l}\n", "Fold {f} accuracy: 0.9\n"),
+        folds("K-Fold {f}\n", "Epoch {e}/10\n1/1 [==========] - 1s - loss: {l}\n"),
+        folds("", "[Fold {f}][Epoch {e}] loss={l}\n"),
+        folds("", "Fold: {f}/3, Epoch: {e}/10, Loss: {l}\n"),
+        folds("", "epoch {e} loss {l}\n", "Fold {f} accuracy: 0.9\n"),  # named behind its epochs
+    ],
+)
+def test_folds_of_a_console_log_are_runs_each(tmp_path: Path, text: str) -> None:
+    log = write(tmp_path / "cv.log", text)
+    runs = gp.read_traces(log)
+    assert [run.name for run in runs] == ["fold 1", "fold 2", "fold 3"]
+    for f, run in enumerate(runs, 1):
+        check(run, list(range(1, 11)), [f + 1 / e for e in range(1, 11)])
+        assert not any("restarted" in note for note in run.notes)
+    assert {info.run for info in gp.metrics_of(log)} == {"fold 1", "fold 2", "fold 3"}
+
+
+@pytest.mark.parametrize("word", ["Seed", "Trial", "Run"])
+def test_headings_of_seeds_and_trials_tell_runs_apart(tmp_path: Path, word: str) -> None:
+    text = folds(f"--- {word} {{f}} of 3 ---\n", "Epoch {e} loss {l}\n")
+    names = [run.name for run in gp.read_traces(write(tmp_path / "t.log", text))]
+    assert names == [f"{word.lower()} {f}" for f in (1, 2, 3)]
+    both = "".join(f"Seed {s}\n" + folds("Fold {f}\n", "Epoch {e} loss {l}\n") for s in (1, 2))
+    names = [run.name for run in gp.read_traces(write(tmp_path / "b.log", both))]
+    assert names == [f"seed {s}/fold {f}" for s in (1, 2) for f in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        folds("", "epoch {e} loss {l}\n"),  # restarts without a name
+        folds("Fold of 5\n", "epoch {e} loss {l}\n"),
+        folds("", "epoch {e} loss {l}\n", "scaffold {f}, n_fold {f}\n"),
+        folds("run {f} of the evaluation\n", "epoch {e} loss {l}\n"),
+        "epoch 1 loss 5\nFold 1\n" + folds("Fold {f}\n", "epoch {e} loss {l}\n"),  # whose is it?
+    ],
+)
+def test_a_log_whose_lines_name_no_runs_stays_one(tmp_path: Path, text: str) -> None:
+    assert one(write(tmp_path / "one.log", text)).name == "one.log"
+
+
+def test_folds_that_count_on_are_one_run(tmp_path: Path) -> None:
+    rows = (f"Fold {(e - 1) // 10 + 1}\nepoch {e} loss {9 - e / 9}\n" for e in range(1, 31))
+    run = one(write(tmp_path / "on.log", "".join(rows)))
+    assert (run.name, len(run)) == ("on.log", 30)

@@ -27,8 +27,11 @@ def unit(path: Path) -> Path:
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
-    """Read one run; lines without numbers of interest are passed over, as logs are full of them."""
-    return [of_run(_core.read_console(os.fsencode(path), metric), metric, path)]
+    """Read one run, or each that lines such as "Fold 2" tell apart.
+
+    Lines without numbers of interest are passed over, as logs are full of them.
+    """
+    return [of_run(run, metric, path) for run in _core.read_console(os.fsencode(path), metric)]
 
 
 def read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) -> Trace:

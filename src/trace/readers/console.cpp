@@ -10,6 +10,7 @@
 #include "common/csv.hpp"
 #include "trace/readers/console_line.hpp"
 #include "trace/readers/console_names.hpp"
+#include "trace/readers/console_runs.hpp"
 #include "trace/readers/console_source.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/text.hpp"
@@ -28,7 +29,10 @@ constexpr std::string_view kNotLogs[] = {
     ".ts", ".rst", ".tex",   ".c",  ".cc",  ".cpp",  ".h",    ".hpp", ".cu",   ".json"};
 constexpr std::string_view kWordsOfSentences[] = {"is", "was", "in", "of",   "to",   "at",
                                                   "on", "for", "by", "from", "with", "ran"};
+constexpr std::string_view kRunColumn = "fold";  // that of the runs' names
 constexpr std::size_t kTurns = 4;  // lines of a process before the next one prints, at most
+
+using Examples = std::unordered_map<std::string, std::string>;  // a line of each name
 
 /// Takes "Batch 2/100" for an epoch and a batch, where what stands behind the line is no end but
 /// counts.
@@ -188,6 +192,37 @@ bool is_verb(std::string_view name) {
   return words.empty() || among(kWordsOfSentences, lower(words.back()));
 }
 
+/// The rows of some lines, with an example of each name, and of runs where they have names.
+LogRows rows_of(const std::vector<Line>& lines, const std::vector<std::string>& runs,
+                const Metric& metric, NameReader& names, Examples& example) {
+  // The same name on lines of another form is another metric: a mean over the epoch, say.
+  const std::unordered_map<std::string, std::string> usual = usual_forms(lines);
+  LogRows rows;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    const bool metric_there =
+        std::any_of(line.cells.begin(), line.cells.end(),
+                    [&](const auto& cell) {
+                      return cell.first == metric || names.is_metric(cell.first);
+                    }) ||
+        line.of_data;
+    for (const auto& [name, far] : line.totals) {
+      if (metric_there) rows.plan(name, far);  // else it may be a bar of something else
+    }
+    for (const auto& [name, value] : line.counters) rows.put(name, value);
+    for (const auto& [name, value] : line.cells) {
+      const bool other = usual.at(name) != line.own;
+      const std::string form = " (" + (line.own.empty() ? "alone" : line.own) + ")";
+      const std::string called = other ? name + form : name;
+      rows.put(called, value);
+      example.try_emplace(called, line.text);
+    }
+    if (!runs.empty()) rows.label(kRunColumn, runs[i]);
+    rows.end_row();
+  }
+  return rows;
+}
+
 }  // namespace
 
 bool is_console(const std::filesystem::path& file, std::string_view head) {
@@ -223,7 +258,7 @@ bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view he
   return found;
 }
 
-LoggedRun read_console(const std::filesystem::path& file, const Metric& metric) {
+std::vector<LoggedRun> read_console(const std::filesystem::path& file, const Metric& metric) {
   NameReader names;
   std::vector<Line> lines;
   const auto keep = [&](Line& line) {
@@ -237,45 +272,31 @@ LoggedRun read_console(const std::filesystem::path& file, const Metric& metric) 
   split_epochs(lines);
   name_by_data_before(lines);
   leave_out_words(lines, names, metric);
-  // The same name on lines of another form is another metric: a mean over the epoch, say.
-  const std::unordered_map<std::string, std::string> usual = usual_forms(lines);
-  LogRows rows;
-  std::unordered_map<std::string, std::string> example;
-  for (const Line& line : lines) {
-    const bool metric_there =
-        std::any_of(line.cells.begin(), line.cells.end(),
-                    [&](const auto& cell) {
-                      return cell.first == metric || names.is_metric(cell.first);
-                    }) ||
-        line.of_data;
-    for (const auto& [name, far] : line.totals) {
-      if (metric_there) rows.plan(name, far);  // else it may be a bar of something else
-    }
-    for (const auto& [name, value] : line.counters) rows.put(name, value);
-    for (const auto& [name, value] : line.cells) {
-      const bool other = usual.at(name) != line.own;
-      const std::string form = " (" + (line.own.empty() ? "alone" : line.own) + ")";
-      const std::string called = other ? name + form : name;
-      rows.put(called, value);
-      example.try_emplace(called, line.text);
-    }
-    rows.end_row();
+  Examples example;
+  std::vector<LoggedRun> found;
+  std::vector<std::string> notes;
+  if (cut) notes.emplace_back("the last line has no end: left out");
+  if (const std::vector<std::string> runs = run_names(lines); !runs.empty()) {
+    found = runs_of(rows_of(lines, runs, metric, names, example), notes);
   }
-  LoggedRun run{.series = rows.series()};
-  if (cut) run.notes.emplace_back("the last line has no end: left out");
+  if (found.size() < 2) {
+    found = {{.series = rows_of(lines, {}, metric, names, example).series(), .notes = notes}};
+  }
   bool known = metric.has_value() || std::any_of(lines.begin(), lines.end(),
                                                  [](const Line& line) { return line.of_data; });
   std::string repeated;
   std::size_t count = 0;
-  for (const auto& [name, column] : run.series) {
-    const std::string by = column->counter.empty() ? "" : " by " + repr(column->counter);
-    column->notes.insert(column->notes.begin(),
-                         repr(name) + by + " of lines as " + repr(example[name]));
-    known = known || names.is_metric(name);
-    if (column->step.size() < 3 || is_verb(name) || ++count > kRepeatedNames) continue;
-    repeated += (repeated.empty() ? "" : ", ") + name;
+  for (const LoggedRun& run : found) {
+    for (const auto& [name, column] : run.series) {
+      const std::string by = column->counter.empty() ? "" : " by " + repr(column->counter);
+      column->notes.insert(column->notes.begin(),
+                           repr(name) + by + " of lines as " + repr(example[name]));
+      known = known || names.is_metric(name);
+      if (column->step.size() < 3 || is_verb(name) || ++count > kRepeatedNames) continue;
+      repeated += (repeated.empty() ? "" : ", ") + name;
+    }
   }
-  if (known) return run;
+  if (known) return found;
   throw AbsentError(shown_path(file) + ": no line has a loss or a score at a step; say " +
                     (repeated.empty() ? "" : "metric= one of " + repeated + ", or ") +
                     std::string(kPatternAdvice));

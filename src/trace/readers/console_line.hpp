@@ -70,6 +70,7 @@ struct Line {
   std::optional<int> rank{};
   RankForm rank_form = RankForm::sure;
   std::string text{};
+  std::string run{};  ///< the last run that was named before it or by itself, "fold 2"
   bool by_column = false;
   bool held_out = false;  ///< it speaks of data that are not trained on
   bool of_data = false;   ///< a number of it is named by nothing but its data, as "Train: 0.51"

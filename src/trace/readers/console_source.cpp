@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/readers/console_numbers.hpp"
+#include "trace/readers/console_runs.hpp"
 #include "trace/readers/console_table.hpp"
 #include "trace/readers/console_text.hpp"
 #include "trace/readers/log_file.hpp"
@@ -51,6 +52,8 @@ class LineSource {
   }
   /// Whether the last line was left out, as it has no end.
   [[nodiscard]] bool cut() const noexcept { return cut_; }
+  /// The run that is going on, by what the lines said.
+  [[nodiscard]] std::string run_name() const { return runs_.now(); }
 
  private:
   /// Whether numbers are written with decimal commas, by how the file begins.
@@ -82,6 +85,7 @@ class LineSource {
       section_.clear();
       if (!take(block)) return false;
     }
+    runs_.hear(text);
     if (std::optional<Line> row = tables_.of_classes(text)) return row->cells.empty() || take(*row);
     if (std::optional<Line> row = tables_.spaced(text)) return take(*row);
     if (is_layer_of_darknet(text)) return true;
@@ -155,6 +159,7 @@ class LineSource {
   std::string section_;
   std::string heading_;  ///< the data of the lines below, if they are not trained on
   TableRows tables_;
+  RunNames runs_;
 };
 
 /// The names of counters in one text.
@@ -186,6 +191,7 @@ bool each_line(const std::filesystem::path& file, LogPart part, std::size_t most
       if (line.counters.find(name) != nullptr && !of_others) totals.put(name, far);
     }
     line.own = own_counters(line.counters);
+    line.run = source.run_name();
     if (!line.counters.empty()) carried.erase_if([](const auto& name) { return !is_epoch(name); });
     for (const auto& [name, value] : line.counters) carried.put(name, value);
     line.counters = carried;

@@ -54,6 +54,8 @@ void require_column(const std::filesystem::path& file, std::string_view head, co
 [[nodiscard]] bool is_console(const std::filesystem::path& file, std::string_view head);
 /// Whether a log without a loss has numbers at steps, one of which may be named.
 [[nodiscard]] bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view head);
-[[nodiscard]] LoggedRun read_console(const std::filesystem::path& file, const Metric& metric);
+/// One run, or several where lines such as "Fold 2" tell them apart.
+[[nodiscard]] std::vector<LoggedRun> read_console(const std::filesystem::path& file,
+                                                  const Metric& metric);
 
 }  // namespace glidepath::detail

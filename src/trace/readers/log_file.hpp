@@ -78,7 +78,8 @@ class LineReader {
 void unite_ends(std::string& text);
 
 /// How a file begins, unpacked where it is gzip and without a mark of byte order, as far as it can
-/// be read, with line feeds for all ends of its lines. The first line of a table is whole, as its columns may be many.
+/// be read, with line feeds for all ends of its lines. The first line of a table is whole, as its
+/// columns may be many.
 [[nodiscard]] std::string head_of(const std::filesystem::path& file);
 
 /// Whether a text stops within a line, as when its writer was killed.

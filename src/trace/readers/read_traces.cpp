@@ -50,7 +50,7 @@ constexpr std::array kFormats{
     Format{"trainer_state", is_trainer_state, alone<read_trainer_state>},
     Format{"jsonl", is_json_lines, read_json_lines},
     Format{"table", is_table, read_table},
-    Format{"text", is_console, alone<read_console>},
+    Format{"text", is_console, read_console},
 };
 
 std::string format_names() {
