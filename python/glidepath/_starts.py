@@ -87,11 +87,15 @@ def start_times(
     `Job.remaining_steps`, and which jobs will come from `recent`, and plays the policy forward
     until every job that waits now has had GPUs.
 
+    The gangs of elastic jobs are not weighed against each other as `plan` does it: under load
+    their starts come out late.
+
     Parameters
     ----------
     snapshot : Snapshot
         Each job with `remaining_steps` or, at least, `budget_steps`. One that no tier can hold,
-        by its GPUs and memory, never starts.
+        by its GPUs and memory, never starts. One with options of several gangs takes the fastest
+        that has room, in an order by the gang of its first option.
     policy : str
         ``fifo``, ``first_fit``, ``slurm_backfill``, ``sjf``, ``srtf``, ``srsf``, ``las``,
         ``gittins`` or ``best_value``.
@@ -125,8 +129,9 @@ def start_times(
     ------
     InputError
         A policy that is not played forward, a job about which nothing is known or that shares its
-        GPUs, a recent job from the future, an option out of range. Also a job with a broken value,
-        such as a weight of -1: `plan` leaves it out, but it may or may not hold others up.
+        GPUs, more GPUs held than a tier has, a recent job from the future, an option out of range.
+        Also a job with a broken value, such as a weight of -1: `plan` leaves it out, but it may or
+        may not hold others up.
     """
     check_threads(threads)
     given: dict[str, Any] = {
