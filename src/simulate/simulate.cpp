@@ -80,8 +80,8 @@ void check_sigma(const Workload& workload, const SimulationOptions& options) {
          ", it is for jobs without a curve and every job has one");
 }
 
-/// Refuses what plan() would, also where no decision of this run will ask it: which one does depends
-/// on the workload.
+/// Refuses what plan() would, also where no decision of this run will ask it: which one does
+/// depends on the workload.
 void check_planner(const detail::PolicyTraits& traits, const Workload& workload,
                    const SimulationOptions& options) {
   if (!options.planner) return;
