@@ -65,7 +65,7 @@ TEST(HardwareTest, BrokenTiersAreRefused) {
   EXPECT_EQ(refused({.name = "t", .nodes = 1, .gpus_per_node = 0}),
             "tier 't': gpus_per_node is 0, expected 1 or more");
   EXPECT_EQ(refused({.name = "t", .nodes = 1 << 30, .gpus_per_node = 8}),
-            "tier 't': more than 2^31 - 1 GPUs");
+            "tier 't': 1073741824 nodes of 8 GPUs, expected at most 2^31 - 1 GPUs in all");
   EXPECT_EQ(refused({.name = "t", .nodes = 1, .memory_gb = nan}),
             "tier 't': memory_gb is nan, expected 0 or more and finite");
   EXPECT_EQ(refused({.name = "t", .nodes = 1, .idle_watts = -5}),
@@ -122,7 +122,8 @@ TEST(ScalingTest, BrokenMeasurementsAreRefusedByIndex) {
   EXPECT_TRUE(refused({2, 1, 1, std::numeric_limits<double>::quiet_NaN()}));
   EXPECT_TRUE(refused({2, 1, -1, 1.0}));
   EXPECT_TRUE(refused({2, 1, 1, 1e-320}));
-  EXPECT_EQ(refusal([] { (void)fit_scaling({}); }), "fit_scaling: no measurement");
+  EXPECT_EQ(refusal([] { (void)fit_scaling({}); }),
+            "fit_scaling: no measurement, expected 1 or more");
 }
 
 TEST(HardwareTest, TheUtilizationOfMeasuredPowerGivesThatPowerBack) {
@@ -131,7 +132,7 @@ TEST(HardwareTest, TheUtilizationOfMeasuredPowerGivesThatPowerBack) {
     EXPECT_DOUBLE_EQ(watts(tier, utilization(tier, drawn)), drawn);
   }
   EXPECT_EQ(refusal([&] { (void)utilization(tier, 260); }),
-            "tier 'a': a GPU draws 50 W idle and 250 W busy, so 260 W is at no utilization");
+            "tier 'a': watts is 260, expected between the idle 50 W and the busy 250 W of a GPU");
   EXPECT_NE(refusal([&] { (void)utilization(tier, std::nan("")); }), "");
   EXPECT_NE(refusal([] { (void)utilization(Tier{.name = "b"}, 0); }), "");
 }
@@ -349,6 +350,9 @@ TEST(PairsTest, BrokenTablesAreRefusedByName) {
   EXPECT_NE(
       message({good}, {{"a", "A100", "", {bad.second_slowdown}}}).find("a feature of 'a' is nan"),
       std::string::npos);
+  EXPECT_NE(message({good}, {{"a", "T4"}, {"a", "T4"}}).find("described twice on 'T4'"),
+            std::string::npos)
+      << "also where nothing was measured on that GPU";
 }
 
 TEST(ScalingTest, AScalingThatNothingWasFittedToIsRefused) {
@@ -358,7 +362,14 @@ TEST(ScalingTest, AScalingThatNothingWasFittedToIsRefused) {
   Scaling cut = fit_scaling(std::vector<StepTime>{{1, 1, 1, 1.0}, {2, 1, 1, 1.2}});
   cut.measured.clear();
   EXPECT_EQ(refusal([&] { (void)step_seconds(cut, 2, 1); }),
-            "step_seconds: 2 corrections of 0 measurements");
+            "step_seconds: 2 corrections of 0 measurements, expected at most as many");
+  Scaling broken = fit_scaling(std::vector<StepTime>{{1, 1, 1, 1.0}, {2, 1, 1, 1.2}});
+  broken.correction.assign(2, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(refusal([&] { (void)step_seconds(broken, 2, 1); }),
+            "step_seconds: the log of the correction is nan, expected a finite number");
+  broken.terms[1] = -1;
+  EXPECT_EQ(refusal([&] { (void)step_seconds(broken, 2, 1); }),
+            "step_seconds: the term 'compute' is -1, expected 0 or more and finite");
 }
 
 TEST(SharingTest, AMemoryBelowZeroOrAModeThatIsNoneIsRefused) {

@@ -412,7 +412,8 @@ TEST(SlicesTest, TheWholeCardIsFullSpeedAndASmallerSliceIsNeverFaster) {
   const std::vector<Profile> idle{{.mean_watts = 45}};
   EXPECT_DOUBLE_EQ(slice_speeds(idle, kCard)(0, 4), 1);
   const std::vector<Profile> hot{{.mean_watts = 251}};
-  EXPECT_NE(refusal([&] { (void)slice_speeds(hot, kCard); }).find("251 W"), std::string::npos);
+  EXPECT_NE(refusal([&] { (void)slice_speeds(hot, kCard); }).find("watts is 251"),
+            std::string::npos);
 }
 
 /// The same by trying every order of the jobs, and of nobodies, on every partition.
@@ -461,7 +462,9 @@ TEST(SlicesTest, TheBestPartitionIsThatOfAnExhaustiveSearch) {
 
 TEST(SlicesTest, WrongSpeedsAreRefused) {
   EXPECT_EQ(refusal([] { (void)best_partition(Rows(8, 5)); }),
-            "best_partition: 8 jobs, a card has 7 slices at most");
+            "best_partition: 8 jobs, expected 0 to 7, the slices of a card");
+  EXPECT_EQ(refusal([] { (void)best_partition(RowsView(nullptr, -1, 5)); }),
+            "best_partition: -1 jobs, expected 0 to 7, the slices of a card");
   EXPECT_EQ(refusal([] { (void)best_partition(Rows(1, 4)); }),
             "best_partition: 4 columns, expected 5: 7g, 4g, 3g, 2g, 1g");
   Rows below(1, 5);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "common/require.hpp"
+#include "hardware/gang.hpp"
 
 namespace glidepath {
 namespace {
@@ -56,8 +57,9 @@ double statistical_efficiency(const BatchLimits& limits, double batch) noexcept 
 std::optional<BatchChoice> best_batch(const Scaling& scaling, int gpus, int nodes,
                                       const BatchLimits& limits) {
   check(limits);
-  if (gpus < 1 || nodes < 1 || nodes > gpus) {
-    detail::refuse("best_batch: ", gpus, " GPUs on ", nodes, " nodes");
+  if (!detail::is_gang(gpus, nodes)) {
+    detail::refuse("best_batch: ", gpus, " GPUs on ", nodes, " nodes, expected ",
+                   detail::kGangRange);
   }
   const double most_per_pass = std::floor(limits.largest_per_gpu);
   const double most = std::floor(limits.largest / gpus);  // of a GPU in all passes

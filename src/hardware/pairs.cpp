@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <Eigen/Cholesky>
@@ -74,6 +75,28 @@ std::vector<KindPair> both_ways(std::span<const KindPair> measured) {
   return rows;
 }
 
+/// Refuses kinds that cannot be learned from, also those of a GPU on which no pair was measured.
+void check(std::span<const JobKind> alone) {
+  std::map<std::string_view, const JobKind*> first_on;
+  std::set<std::pair<std::string_view, std::string_view>> described;
+  for (const JobKind& kind : alone) {
+    if (!described.emplace(kind.gpu, kind.kind).second) {
+      detail::refuse("learn_pairs: '", kind.kind, "' is described twice on '", kind.gpu, "'");
+    }
+    const JobKind& first = *first_on.emplace(kind.gpu, &kind).first->second;
+    if (kind.features.size() != first.features.size()) {
+      detail::refuse("learn_pairs: '", kind.kind, "' has ", kind.features.size(),
+                     " features, others on '", kind.gpu, "' have ", first.features.size());
+    }
+    for (const double x : kind.features) {
+      if (!std::isfinite(x)) {
+        detail::refuse("learn_pairs: a feature of '", kind.kind, "' is ", x,
+                       ", expected a finite number");
+      }
+    }
+  }
+}
+
 /// Kinds of one GPU with their features in units of their spread.
 struct Kinds {
   std::vector<const JobKind*> of{};
@@ -85,19 +108,7 @@ Kinds kinds_of(std::string_view gpu, std::span<const JobKind> alone) {
   Kinds kinds;
   for (const JobKind& kind : alone) {
     if (kind.gpu != gpu) continue;
-    if (!kinds.index.emplace(kind.kind, std::ssize(kinds.of)).second) {
-      detail::refuse("learn_pairs: '", kind.kind, "' is described twice on '", gpu, "'");
-    }
-    if (!kinds.of.empty() && kind.features.size() != kinds.of.front()->features.size()) {
-      detail::refuse("learn_pairs: '", kind.kind, "' has ", kind.features.size(),
-                     " features, others on '", gpu, "' have ", kinds.of.front()->features.size());
-    }
-    for (const double x : kind.features) {
-      if (!std::isfinite(x)) {
-        detail::refuse("learn_pairs: a feature of '", kind.kind, "' is ", x,
-                       ", expected a finite number");
-      }
-    }
+    kinds.index.emplace(kind.kind, std::ssize(kinds.of));
     kinds.of.push_back(&kind);
   }
   const auto n = std::ssize(kinds.of);
@@ -203,6 +214,7 @@ std::vector<KindPair> read_pairs(const std::filesystem::path& path) {
 
 Pairs learn_pairs(std::span<const KindPair> measured, std::span<const JobKind> alone) {
   Pairs pairs{both_ways(measured)};
+  check(alone);
   const auto less = [](const KindPair& a, const KindPair& b) { return key(a) < key(b); };
   const std::size_t count = pairs.rows.size();
   for (std::size_t begin = 0, end = 0; begin < count; begin = end) {

@@ -22,6 +22,7 @@
 
 #include "common/require.hpp"
 #include "common/statistics.hpp"
+#include "hardware/gang.hpp"
 
 namespace glidepath {
 namespace {
@@ -58,13 +59,13 @@ double covariance(const StepTime& a, int gpus, int nodes) {
 }
 
 void check(std::span<const StepTime> measured) {
-  if (measured.empty()) detail::refuse("fit_scaling: no measurement");
+  if (measured.empty()) detail::refuse("fit_scaling: no measurement, expected 1 or more");
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const StepTime& m = measured[i];
     const auto positive = [](double x) { return x > 0 && std::isfinite(x); };
-    if (m.gpus < 1 || m.nodes < 1 || m.nodes > m.gpus) {
+    if (!detail::is_gang(m.gpus, m.nodes)) {
       detail::refuse("fit_scaling: measurement ", i, " has ", m.gpus, " GPUs on ", m.nodes,
-                     " nodes");
+                     " nodes, expected ", detail::kGangRange);
     }
     if (!positive(m.seconds) || m.seconds < std::numeric_limits<double>::min()) {
       detail::refuse("fit_scaling: measurement ", i, " took ", m.seconds,
@@ -161,23 +162,36 @@ std::string_view scaling_term(int term) noexcept {
 }
 
 double step_seconds(const Scaling& scaling, int gpus, int nodes, double batch_per_gpu) {
-  if (gpus < 1 || nodes < 1 || nodes > gpus) {
-    detail::refuse("step_seconds: ", gpus, " GPUs on ", nodes, " nodes");
+  if (!detail::is_gang(gpus, nodes)) {
+    detail::refuse("step_seconds: ", gpus, " GPUs on ", nodes, " nodes, expected ",
+                   detail::kGangRange);
   }
   if (!(batch_per_gpu > 0 && std::isfinite(batch_per_gpu))) {
-    detail::refuse("step_seconds: batch_per_gpu is ", batch_per_gpu, ", expected more than 0");
+    detail::refuse("step_seconds: batch_per_gpu is ", batch_per_gpu,
+                   ", expected above 0 and finite");
   }
   // What fit_scaling() gives, or terms of one's own.
+  for (int term = 0; term < Scaling::kTerms; ++term) {
+    const double x = scaling.terms[static_cast<std::size_t>(term)];
+    if (!(x >= 0 && std::isfinite(x))) {
+      detail::refuse("step_seconds: the term '", scaling_term(term), "' is ", x,
+                     ", expected 0 or more and finite");
+    }
+  }
   if (std::ranges::all_of(scaling.terms, [](double term) { return !(term > 0); })) {
     detail::refuse("step_seconds: the scaling has no term above 0, fit_scaling gives it some");
   }
   if (scaling.correction.size() > scaling.measured.size()) {
     detail::refuse("step_seconds: ", scaling.correction.size(), " corrections of ",
-                   scaling.measured.size(), " measurements");
+                   scaling.measured.size(), " measurements, expected at most as many");
   }
   double log_correction = 0;
   for (std::size_t i = 0; i < scaling.correction.size(); ++i) {
     log_correction += scaling.correction[i] * covariance(scaling.measured[i], gpus, nodes);
+  }
+  if (!std::isfinite(log_correction)) {
+    detail::refuse("step_seconds: the log of the correction is ", log_correction,
+                   ", expected a finite number");
   }
   return sum_of_terms(scaling, gpus, nodes, batch_per_gpu) * std::exp(log_correction);
 }

@@ -18,7 +18,8 @@ void validate(const Tier& tier) {
     refuse("tier '", tier.name, "': gpus_per_node is ", tier.gpus_per_node, ", expected 1 or more");
   }
   if (tier.nodes > std::numeric_limits<int>::max() / tier.gpus_per_node) {
-    refuse("tier '", tier.name, "': more than 2^31 - 1 GPUs");
+    refuse("tier '", tier.name, "': ", tier.nodes, " nodes of ", tier.gpus_per_node,
+           " GPUs, expected at most 2^31 - 1 GPUs in all");
   }
   for (const auto& [what, x] :
        {std::pair{"memory_gb", tier.memory_gb}, std::pair{"host_memory_gb", tier.host_memory_gb},
@@ -37,8 +38,8 @@ double watts(const Tier& tier, double utilization) noexcept {
 double utilization(const Tier& tier, double watts) {
   if (!(tier.busy_watts > tier.idle_watts && watts >= tier.idle_watts &&
         watts <= tier.busy_watts)) {
-    detail::refuse("tier '", tier.name, "': a GPU draws ", tier.idle_watts, " W idle and ",
-                   tier.busy_watts, " W busy, so ", watts, " W is at no utilization");
+    detail::refuse("tier '", tier.name, "': watts is ", watts, ", expected between the idle ",
+                   tier.idle_watts, " W and the busy ", tier.busy_watts, " W of a GPU");
   }
   return (watts - tier.idle_watts) / (tier.busy_watts - tier.idle_watts);
 }

@@ -148,8 +148,8 @@ std::vector<Partition> partitions() {
 }
 
 Partition best_partition(RowsView speeds) {
-  if (speeds.rows() > kComputes) {
-    refuse("best_partition: ", speeds.rows(), " jobs, a card has 7 slices at most");
+  if (speeds.rows() < 0 || speeds.rows() > kComputes) {
+    refuse("best_partition: ", speeds.rows(), " jobs, expected 0 to 7, the slices of a card");
   }
   if (speeds.cols() != static_cast<std::ptrdiff_t>(kSizes.size())) {
     refuse("best_partition: ", speeds.cols(), " columns, expected 5: 7g, 4g, 3g, 2g, 1g");

@@ -503,11 +503,17 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: gp.Workload(TIERS, {**JOBS, "gpus": 80}),
         "workload: job 1 asks 80 GPUs, the largest tier has 8",
     ),
-    "no GPU": (lambda: SCALING.step_seconds(0), "step_seconds: 0 GPUs on 1 nodes"),
-    "nodes": (lambda: SCALING.step_seconds(1, nodes=5), "step_seconds: 1 GPUs on 5 nodes"),
+    "no GPU": (
+        lambda: SCALING.step_seconds(0),
+        "step_seconds: 0 GPUs on 1 nodes, expected 1 or more nodes and no fewer GPUs",
+    ),
+    "nodes": (
+        lambda: SCALING.step_seconds(1, nodes=5),
+        "step_seconds: 1 GPUs on 5 nodes, expected 1 or more nodes and no fewer GPUs",
+    ),
     "batch": (
         lambda: SCALING.step_seconds(1, batch_per_gpu=-1),
-        "step_seconds: batch_per_gpu is -1, expected more than 0",
+        "step_seconds: batch_per_gpu is -1, expected above 0 and finite",
     ),
     "watts": (
         lambda: TIERS[0].watts(2),
