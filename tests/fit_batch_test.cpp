@@ -44,6 +44,9 @@ TEST(FitBatchTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
   }
   EXPECT_EQ(columns.status[5], FitStatus::flat);
   EXPECT_THROW((void)fit_batch(t, losses, {}), InputError);
+  const RowsView fewer_than_none(nullptr, -1, std::ssize(t));
+  EXPECT_EQ(refusal([&] { (void)fit_batch(t, fewer_than_none, {.family = Family::pow3}); }),
+            "fit: rows is -1, expected 0 or more");
 }
 
 TEST(EigenTest, MatricesMapsAndBlocksAreViewsOfTheirNumbers) {

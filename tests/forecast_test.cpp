@@ -331,7 +331,14 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   }
   const Forecast f = forecast(trace.view(), ahead);
   EXPECT_EQ(refusal([&] { (void)interval(f, 1.0); }),
-            "forecast: coverage 1 is not between 0 and 1");
+            "forecast: coverage is 1, expected between 0 and 1");
+  const Reach uneven{.step = {1, 2}, .cdf = {0.5}};
+  for (const auto& read : {+[](const Reach& law) { return law.prob_by(1.5); },
+                           +[](const Reach& law) { return law.quantile(0.2); },
+                           +[](const Reach& law) { return law.quantile_if_reached(0.2); }}) {
+    EXPECT_EQ(refusal([&] { (void)read(uneven); }),
+              "reach: 2 steps but 1 probabilities, expected as many");
+  }
   EXPECT_EQ(refusal([&] { (void)prob_below(f, kNaN); }),
             "forecast: target is nan, expected a number");
   EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }),
@@ -448,14 +455,13 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
   EXPECT_EQ(refusal([&] { (void)read_constants(without("lag")); }),
             "forecast constants: no line gives 'lag'");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("bins") + "bins 4\n"); }),
-            "forecast constants: bins 4 is not in 8 to 256");
+            "forecast constants: bins is 4, expected 8 to 256");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("epochs") + "epochs 2\n"); }),
             "forecast constants: epochs is 2, expected 0 to 1");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("degrees") + "degrees 0\n"); }),
-            "forecast constants: degrees 0 is below 0.1");
+            "forecast constants: degrees is 0, expected 0.1 or more");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("lag") + "lag 0\n"); }),
-            "forecast constants: lag, gain_range, gain_fall, template_shift and template_stretch "
-            "must be above 0, one is 0");
+            "forecast constants: lag is 0, expected above 0");
   const Trace trace = power_law(30, 1, 2, 0.4, 0.02);
   const std::vector<double> ahead{40, 80};
   for (const char* width : {"width -1\n", "width 0\n", "width 1e200\n"}) {
@@ -600,8 +606,11 @@ TEST(ForecastTest, ABatchWithoutRowsIsRefusedWhatOneWithRowsIs) {
   const RowsView none(nullptr, 0, 3);
   EXPECT_EQ(forecast_batch(step, none, at).median.rows(), 0);
   EXPECT_EQ(refusal([&] { (void)forecast_batch(step, none, odd); }),
-            "forecast: step nan is not between -1e300 and 1e300");
+            "forecast: step is nan, expected between -1e300 and 1e300");
   EXPECT_NE(refusal([&] { (void)forecast_batch(back, none, at); }), "");
+  const RowsView fewer_rows(nullptr, -1, std::ssize(step));
+  EXPECT_EQ(refusal([&] { (void)forecast_batch(step, fewer_rows, at); }),
+            "forecast_batch: rows is -1, expected 0 or more");
   EXPECT_EQ(refusal([&] { (void)forecast_batch(step, none, at, {.levels = levels}); }),
             "forecast: level 2 after 0: levels must increase and lie between 0 and 1");
 }

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 def ends_of(coverage: float) -> tuple[float, float]:
     """Levels between which the central interval of a coverage lies."""
     if not 0.0 < coverage < 1.0:
-        raise InputError(f"forecast: coverage {coverage:g} is not between 0 and 1")
+        raise InputError(f"forecast: coverage is {coverage:g}, expected between 0 and 1")
     return (1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0
 
 

@@ -180,7 +180,7 @@ LeastSquaresSolution minimise(const LeastSquares& problem, std::span<const doubl
            " lower and ", problem.upper.size(), " upper bounds");
   }
   if (!(options.rho_scale > 0.0)) {
-    refuse("least squares: rho_scale ", options.rho_scale, " must be positive");
+    refuse("least squares: rho_scale is ", options.rho_scale, ", expected above 0");
   }
   LeastSquaresSolution solution;
   solution.parameters.assign(start.begin(), start.end());

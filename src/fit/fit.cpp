@@ -284,6 +284,7 @@ FitBatch fit_batch(std::span<const double> step, RowsView loss, const FitOptions
   detail::check(execution);
   validate(options);
   if (!options.family) detail::refuse("fit: a shared-step batch needs a family");
+  if (loss.rows() < 0) detail::refuse("fit: rows is ", loss.rows(), ", expected 0 or more");
   const auto m = static_cast<std::size_t>(loss.rows()), n = step.size();
   if (static_cast<std::size_t>(loss.cols()) != n) {
     detail::refuse("fit: ", n, " steps, but rows of ", loss.cols(), " losses");

@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "common/require.hpp"
@@ -159,24 +160,23 @@ void check(const ForecastConstants& c, const Numbers& missing) {
   }
   if (c.shapes.empty() || c.structures.empty()) {
     detail::refuse("forecast constants: ", c.shapes.size(), " shapes and ", c.structures.size(),
-                   " structures, at least one of each is needed");
+                   " structures, expected at least one of each");
   }
   if (c.bins < 8 || c.bins > 256) {
-    detail::refuse("forecast constants: bins ", c.bins, " is not in 8 to 256");
+    detail::refuse("forecast constants: bins is ", c.bins, ", expected 8 to 256");
   }
   if (!(c.degrees >= detail::kMinDegrees)) {
-    detail::refuse("forecast constants: degrees ", c.degrees, " is below ", detail::kMinDegrees);
+    detail::refuse("forecast constants: degrees is ", c.degrees, ", expected ", detail::kMinDegrees,
+                   " or more");
   }
   if (!(c.epochs >= 0 && c.epochs <= 1)) {
     detail::refuse("forecast constants: epochs is ", c.epochs, ", expected 0 to 1");
   }
-  for (const double divisor :
-       {c.lag, c.gain_range, c.gain_fall, c.template_shift, c.template_stretch}) {
-    if (divisor > 0) continue;
-    detail::refuse(
-        "forecast constants: lag, gain_range, gain_fall, template_shift and template_stretch must "
-        "be above 0, one is ",
-        divisor);
+  for (const auto& [divisor, x] :
+       {std::pair{"lag", c.lag}, std::pair{"gain_range", c.gain_range},
+        std::pair{"gain_fall", c.gain_fall}, std::pair{"template_shift", c.template_shift},
+        std::pair{"template_stretch", c.template_stretch}}) {
+    if (!(x > 0)) detail::refuse("forecast constants: ", divisor, " is ", x, ", expected above 0");
   }
 }
 

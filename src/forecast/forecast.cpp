@@ -151,7 +151,7 @@ std::vector<double> curve_quantile(const Forecast& f, double p) { return quantil
 
 ForecastInterval interval(const Forecast& f, double coverage) {
   if (!(coverage > 0 && coverage < 1)) {
-    detail::refuse("forecast: coverage ", coverage, " is not between 0 and 1");
+    detail::refuse("forecast: coverage is ", coverage, ", expected between 0 and 1");
   }
   return {quantile(f, 0.5 - 0.5 * coverage), quantile(f, 0.5 + 0.5 * coverage)};
 }
@@ -181,6 +181,9 @@ std::vector<double> prob_below(const Forecast& f, double target) {
 ForecastBatch forecast_batch(std::span<const double> step, RowsView loss,
                              std::span<const double> at, const ForecastOptions& options,
                              const Execution& execution) {
+  if (loss.rows() < 0) {
+    detail::refuse("forecast_batch: rows is ", loss.rows(), ", expected 0 or more");
+  }
   if (static_cast<std::size_t>(loss.cols()) != step.size()) {
     detail::refuse("forecast_batch: losses have ", loss.cols(), " columns, ", step.size(),
                    " steps");

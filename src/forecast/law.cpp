@@ -84,7 +84,7 @@ void refuse_bad_steps(std::span<const double> observed, std::span<const double> 
   if (steps.empty()) refuse("forecast: no steps to forecast");
   double before = observed.empty() ? 0.0 : observed.back();
   for (const double step : steps) {
-    if (!is_step(step)) refuse("forecast: step ", step, " is not ", kStepRange);
+    if (!is_step(step)) refuse("forecast: step is ", step, ", expected ", kStepRange);
     if (!(step > before)) {
       refuse("forecast: step ", step, " is not after ", before,
              ": steps must increase past the last observed one");

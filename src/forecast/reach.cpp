@@ -299,7 +299,19 @@ std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept {
   return window > 0 ? window - (window + 1) % 2 : 1;
 }
 
+namespace {
+
+/// Refuses a law of one's own whose columns differ.
+void refuse_uneven(const Reach& law) {
+  if (law.step.size() == law.cdf.size()) return;
+  detail::refuse("reach: ", law.step.size(), " steps but ", law.cdf.size(),
+                 " probabilities, expected as many");
+}
+
+}  // namespace
+
 double Reach::prob_by(double at_step) const {
+  refuse_uneven(*this);
   if (std::isnan(at_step)) detail::refuse("reach: step is nan, expected a number");
   if (step.empty() || !(at_step >= step.front())) return 0;
   return detail::interpolate(at_step, step, cdf);
@@ -307,6 +319,7 @@ double Reach::prob_by(double at_step) const {
 
 double Reach::quantile(double p) const {
   if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability is ", p, ", expected 0 to 1");
+  refuse_uneven(*this);
   if (cdf.empty() || p > cdf.back()) return kInfinity;
   const auto above = std::lower_bound(cdf.begin(), cdf.end(), p);
   const auto i = static_cast<std::size_t>(above - cdf.begin());
