@@ -177,6 +177,14 @@ TEST(CTest, AFailureLeavesNoHandleAndASentence) {
   EXPECT_EQ(glidepath_read_traces("/no/such.csv", nullptr, nullptr, &traces), GLIDEPATH_IO_ERROR);
   EXPECT_NE(std::string(glidepath_last_error()).find("/no/such.csv"), std::string::npos);
 
+  const double ahead[] = {100, 200}, level = 0.5;
+  glidepath_forecast_options_t uncounted{};
+  uncounted.size = sizeof(uncounted);
+  uncounted.levels = &level;
+  EXPECT_EQ(glidepath_forecast(&run.trace, ahead, 2, &uncounted, &forecast), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()),
+            "forecast options: level_count is 0 beside levels, expected 1 or more");
+
   glidepath_fit_options_t options{};
   options.size = sizeof(options);
   options.family = "pow9";

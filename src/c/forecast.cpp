@@ -25,6 +25,9 @@ struct OwnedOptions {
     schedule = schedule_of(read_in.schedule);
     if (schedule) options.schedule = &*schedule;
     if (read_in.past != nullptr) options.past = read_in.past->runs.get();
+    if (read_in.levels != nullptr && read_in.level_count == 0) {
+      detail::refuse("forecast options: level_count is 0 beside levels, expected 1 or more");
+    }
     options.levels = column(read_in.levels, read_in.level_count, "forecast options: levels");
     options.direction = read_in.direction == nullptr ? of_trace : direction_of(read_in.direction);
     if (read_in.reached_by != nullptr) options.reached_by = reached_by_named(read_in.reached_by);
