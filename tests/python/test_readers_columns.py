@@ -70,3 +70,9 @@ def test_the_metric_that_a_person_would_look_at(others: str, metric: str, tmp_pa
     run = one(write(tmp_path / "log.csv", text))
     assert run.metric == metric
     check(run, BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize("name", ["optimizer_step", "Optimizer Steps"])
+def test_steps_of_the_optimizer_count(tmp_path: Path, name: str) -> None:
+    table = write(tmp_path / "t.csv", f"epoch,{name},loss\n1,7,3\n1,14,2\n2,21,1\n")
+    check(one(table), [7, 14, 21], [3, 2, 1])

@@ -284,7 +284,7 @@ std::span<const std::string_view> step_names() {
         // calls.
         "train_global_step", "trainer_global_step", "_step", "n_iter", "steps", "iterations",
         "iters", "up", "time_iterations", "training_iteration", "nupdates", "samples_count",
-        "timestep"};
+        "timestep", "optimizer_step", "optimizer_steps"};
     std::copy_if(kInnerCounters.begin(), kInnerCounters.end(), std::back_inserter(names),
                  [](std::string_view name) { return name != kIndex; });
     names.insert(names.end(), kEpochs.begin(), kEpochs.end());
