@@ -311,9 +311,13 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         return SimpleNamespace(pw_uid=uids[name])
 
     monkeypatch.setattr(pwd, "getpwnam", known)
-    with TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    before = os.umask(0o022)  # whatever that of the tests is: others may read what is made here
+    try:
+        with TemporaryDirectory() as name:
+            Path(name).chmod(0o755)
+            yield Path(name)
+    finally:
+        os.umask(before)
 
 
 def readable(path: Path, user: str) -> bool:
