@@ -15,11 +15,6 @@
 
 namespace glidepath::python {
 
-template <>
-struct Names<Preference> {
-  static Preference parse(const std::string& text) { return preference_named(text); }
-};
-
 /// One line for each job: a dict in Python.
 template <>
 struct Convert<std::vector<Reason>> {
@@ -327,65 +322,6 @@ now_s : float
       });
 }
 
-void bind_round(py::module_& module) {
-  Record<RoundPlan>(module, "RoundPlanRecord", "What `solve_round` found.")
-      .keyword(
-          "chosen", [](const RoundPlan& plan) { return Indices{plan.chosen}; },
-          [](RoundPlan& plan, Indices chosen) { plan.chosen = std::move(chosen.values); })
-      .keyword("value", &RoundPlan::value)
-      .keyword("bound", &RoundPlan::bound)
-      .keyword("gap", &RoundPlan::gap)
-      .keyword("prices", &RoundPlan::prices);
-  using Column = std::optional<ArrayLike>;
-  module.def(
-      "solve_round",
-      [](const ArrayLike& job, const ArrayLike& tier, const ArrayLike& gpus, const ArrayLike& value,
-         const ArrayLike& capacity, double gap, const Column& prices, int threads,
-         const Column& watts, double power_cap_w, const Column& user, const Column& user_quota,
-         const Column& group, const Column& group_quota, const Column& node_gpus,
-         const Column& taken_tier, const Column& taken_gpus) {
-        // Copies: another thread may change an index after it was found to be within its bounds.
-        const auto copy = [](const auto& array) {
-          return std::vector(array.data(), array.data() + array.size());
-        };
-        const auto whole = [&](const Column& column, const char* name) {
-          return copy(column ? borrow_int64(*column, name) : Int64Array(0));
-        };
-        const auto real = [&](const Column& column, const char* name) {
-          return copy(column ? borrow(*column, name) : DoubleArray(0));
-        };
-        const auto jobs = whole(job, "job"), tiers = whole(tier, "tier"),
-                   gangs = whole(gpus, "gpus"), room = whole(capacity, "capacity"),
-                   users = whole(user, "user"), user_quotas = whole(user_quota, "user_quota"),
-                   groups = whole(group, "group"), group_quotas = whole(group_quota, "group_quota"),
-                   nodes = whole(node_gpus, "node_gpus"),
-                   gone_tiers = whole(taken_tier, "taken_tier"),
-                   gone_gpus = whole(taken_gpus, "taken_gpus");
-        const auto values = real(value, "value"), warm = real(prices, "prices"),
-                   draws = real(watts, "watts");
-        const LongCall call;
-        return solve_round({.job = jobs,
-                            .tier = tiers,
-                            .gpus = gangs,
-                            .value = values,
-                            .capacity = room,
-                            .watts = draws,
-                            .power_cap_w = power_cap_w,
-                            .user = users,
-                            .group = groups,
-                            .user_quota = user_quotas,
-                            .group_quota = group_quotas,
-                            .node_gpus = nodes,
-                            .taken_tier = gone_tiers,
-                            .taken_gpus = gone_gpus},
-                           {.gap = gap, .prices = warm}, {.threads = threads});
-      },
-      py::arg("job"), py::arg("tier"), py::arg("gpus"), py::arg("value"), py::arg("capacity"),
-      py::kw_only(), py::arg("gap"), py::arg("prices"), py::arg("threads"), py::arg("watts"),
-      py::arg("power_cap_w"), py::arg("user"), py::arg("user_quota"), py::arg("group"),
-      py::arg("group_quota"), py::arg("node_gpus"), py::arg("taken_tier"), py::arg("taken_gpus"));
-}
-
 /// Small statistics that have one home, in common/statistics.hpp.
 void bind_statistics(py::module_& module) {
   module.attr("MAD_PER_DEVIATION") = glidepath::detail::kMadPerDeviation;
@@ -397,6 +333,10 @@ void bind_statistics(py::module_& module) {
       },
       py::arg("sorted"), py::arg("level"),
       "The least of increasing samples that at least a share `level` of them does not exceed.");
+  module.def(
+      "gittins_index",
+      [](const ArrayLike& samples) { return gittins_index(view(borrow(samples, "samples"))); },
+      py::arg("samples"));
 }
 
 void bind_live_plan(py::module_& module) {
@@ -480,65 +420,6 @@ void bind_live_plan(py::module_& module) {
       py::arg("snapshot"), py::arg("plan"), py::arg("limits"));
 }
 
-void bind_one_job(py::module_& module) {
-  Record<OwnedPlacementOptions>(module, "PlacementOptions", "Options of `options_of`.")
-      .keyword("alone", &OwnedPlacementOptions::alone)
-      .keyword("batch", &OwnedPlacementOptions::batch)
-      .keyword("batches", &OwnedPlacementOptions::batches)
-      .keyword("max_gpus", &OwnedPlacementOptions::max_gpus)
-      .keyword("utilization", &OwnedPlacementOptions::utilization)
-      .keyword("sharing", &OwnedPlacementOptions::sharing)
-      .keyword("partner", &OwnedPlacementOptions::partner)
-      .keyword("pairs", &OwnedPlacementOptions::known)
-      .init();
-  module.def(
-      "options_of",
-      [](const std::vector<Tier>& tiers, const std::vector<std::optional<Scaling>>& scaling,
-         const OwnedPlacementOptions& options) {
-        std::vector<Scaling> fits;
-        for (const auto& fit : scaling) fits.push_back(fit.value_or(Scaling{}));
-        PlacementOptions view = options;
-        view.pairs = options.known.get();
-        return options_of(tiers, fits, view);
-      },
-      py::arg("tiers"), py::arg("scaling"), py::arg("options"));
-  Record<RunLimits>(module, "RunLimits", "What one run must keep to.")
-      .keyword("max_hours", &RunLimits::max_hours)
-      .keyword("max_watts", &RunLimits::max_watts)
-      .keyword("max_node_watts", &RunLimits::max_node_watts)
-      .keyword("max_kwh", &RunLimits::max_kwh)
-      .keyword("max_cost", &RunLimits::max_cost)
-      .keyword("confidence", &RunLimits::confidence)
-      .keyword("target", &RunLimits::target)
-      .keyword("reached_by", &RunLimits::reached_by)
-      .init();
-  Record<AcceleratorChoice>(module, "AcceleratorChoiceRecord", "One option judged.")
-      .keyword("option", &AcceleratorChoice::option)
-      .keyword("probability", &AcceleratorChoice::probability)
-      .keyword("hours", &AcceleratorChoice::hours)
-      .keyword("hours_low", &AcceleratorChoice::hours_low)
-      .keyword("hours_high", &AcceleratorChoice::hours_high)
-      .keyword("watts", &AcceleratorChoice::watts)
-      .keyword("kwh", &AcceleratorChoice::kwh)
-      .keyword("cost", &AcceleratorChoice::cost)
-      .keyword("node_watts", &AcceleratorChoice::node_watts)
-      .keyword("good", &AcceleratorChoice::good)
-      .keyword("pareto", &AcceleratorChoice::pareto)
-      .keyword("reason", &AcceleratorChoice::reason);
-  module.def(
-      "choose_accelerator",
-      [](const OwnedJob& job, const std::vector<Tier>& tiers, const RunLimits& limits,
-         const std::string& prefer) {
-        const LongCall call;
-        return choose_accelerator(job, tiers, limits, preference_named(prefer));
-      },
-      py::arg("job"), py::arg("tiers"), py::arg("limits"), py::arg("prefer"));
-  module.def(
-      "gittins_index",
-      [](const ArrayLike& samples) { return gittins_index(view(borrow(samples, "samples"))); },
-      py::arg("samples"));
-}
-
 }  // namespace
 }  // namespace glidepath::python
 
@@ -547,8 +428,6 @@ void bind_plan(pybind11::module_& module) {
   bind_option(module);
   bind_job(module);
   bind_snapshot(module);
-  bind_round(module);
   bind_statistics(module);
   bind_live_plan(module);
-  bind_one_job(module);
 }

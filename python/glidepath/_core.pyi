@@ -1073,6 +1073,23 @@ class Partition:
     slices: typing.Final[list[str]]
     throughput: typing.Final[float]
 
+class RoundPlanRecord:
+    """What `solve_round` found."""
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> RoundPlanRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
+    bound: typing.Final[float]
+    chosen: typing.Final[NDArray[numpy.int64]]
+    gap: typing.Final[float]
+    prices: typing.Final[NDArray[numpy.float64]]
+    value: typing.Final[float]
+
 class Option:
     """One way to run a job.
 
@@ -1311,23 +1328,6 @@ class Snapshot:
     now_s: typing.Final[float]
     running: typing.Final[list[Allocation]]
     tiers: typing.Final[list[Tier]]
-
-class RoundPlanRecord:
-    """What `solve_round` found."""
-
-    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
-
-    @staticmethod
-    def from_dict(state: collections.abc.Mapping[str, object]) -> RoundPlanRecord:
-        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
-
-    def to_dict(self) -> dict[str, typing.Any]:
-        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
-    bound: typing.Final[float]
-    chosen: typing.Final[NDArray[numpy.int64]]
-    gap: typing.Final[float]
-    prices: typing.Final[NDArray[numpy.float64]]
-    value: typing.Final[float]
 
 class PlanOptions:
     """Options of `plan`."""
