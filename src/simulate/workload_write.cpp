@@ -148,6 +148,7 @@ void write_phases(const Workload& workload, const std::filesystem::path& file) {
 }  // namespace
 
 void write_jobs(const Workload& workload, const std::filesystem::path& file) {
+  validate(workload);
   std::vector<JobColumn> columns = job_columns(workload);
   std::erase_if(columns, [&](const JobColumn& column) {
     return column.there == JobColumn::There::where_some_job_differs &&
