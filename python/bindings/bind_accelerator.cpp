@@ -77,6 +77,4 @@ void bind_one_job(py::module_& module) {
 }  // namespace
 }  // namespace glidepath::python
 
-void bind_accelerator(pybind11::module_& module) {
-  glidepath::python::bind_one_job(module);
-}
+void bind_accelerator(pybind11::module_& module) { glidepath::python::bind_one_job(module); }
