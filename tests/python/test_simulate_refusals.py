@@ -290,3 +290,10 @@ def test_a_session_of_less_than_a_tick_is_one_of_a_tick() -> None:
     jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [2e-6, 1e-6]}
     run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), "session_fifo", session_s=1e-9)
     assert run.jobs["end_s"] == pytest.approx([3e-6, 2e-6])
+
+
+@pytest.mark.parametrize("memory_gb", [-1.0, math.nan, math.inf])
+def test_a_job_that_needs_no_memory_that_a_card_can_have_is_refused(memory_gb: float) -> None:
+    # Else plan() leaves it out for good on a tier of unknown memory, where fifo runs it.
+    with pytest.raises(gp.InputError, match=rf"^workload: job 7 has memory_gb {memory_gb:g}, exp"):
+        workload([1], memory_gb=[memory_gb])
