@@ -218,6 +218,26 @@ TEST(CTest, CountsThatNoMemoryHoldsAreRefused) {
   snapshot.samples = 0;
   EXPECT_EQ(glidepath_plan(&snapshot, nullptr, &plan), GLIDEPATH_INPUT_ERROR);
   EXPECT_EQ(std::string(glidepath_last_error()), "snapshot: remaining_steps without samples");
+  snapshot.remaining_steps = nullptr;
+  snapshot.samples = 20;
+  EXPECT_EQ(glidepath_plan(&snapshot, nullptr, &plan), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()),
+            "snapshot: samples is 20 without remaining_steps, expected 0");
+}
+
+TEST(CTest, AFitIsPredictedWithAsManyParametersAsItsFamilyHas) {
+  Decay run(60);
+  GLIDEPATH_INIT(glidepath_fit_options_t, options);
+  options.family = "pow3";
+  GLIDEPATH_INIT(glidepath_fit_t, fit);
+  ASSERT_EQ(glidepath_fit(&run.trace, &options, &fit), GLIDEPATH_OK);
+  const double step = 61;
+  double loss = 0;
+  EXPECT_EQ(glidepath_fit_predict(&fit, &step, 1, &loss), GLIDEPATH_OK);
+  fit.parameter_count = 4;
+  EXPECT_EQ(glidepath_fit_predict(&fit, &step, 1, &loss), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()),
+            "fit: parameter_count is 4, expected 3 of pow3");
 }
 
 TEST(CTest, AStructOfEitherVersionIsReadAsFarAsBothKnowIt) {

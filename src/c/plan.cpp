@@ -58,6 +58,9 @@ std::vector<Job> jobs_of(const glidepath_snapshot_t& s) {
   if (s.remaining_steps != nullptr && s.samples == 0 && s.jobs > 0) {
     detail::refuse("snapshot: remaining_steps without samples");
   }
+  if (s.remaining_steps == nullptr && s.samples > 0) {
+    detail::refuse("snapshot: samples is ", s.samples, " without remaining_steps, expected 0");
+  }
   std::vector<Job> jobs(s.jobs);
   for (std::size_t i = 0; i < s.jobs; ++i) {
     Job& job = jobs[i];

@@ -141,6 +141,11 @@ glidepath_status glidepath_fit_predict(const glidepath_fit_t* fit, const double*
   return guarded([&] {
     const glidepath_fit_t given = read(needed(fit, "fit"), "fit");
     Curve curve{.family = family_named(&needed(given.family, "fit: family"))};
+    const std::size_t expected = parameter_names(curve.family).size();
+    if (given.parameter_count != static_cast<std::int32_t>(expected)) {
+      detail::refuse("fit: parameter_count is ", given.parameter_count, ", expected ", expected,
+                     " of ", given.family);
+    }
     std::ranges::copy(given.parameters, curve.parameters.begin());
     const auto at = column(steps, count, "steps");
     column(loss, count, "loss");
