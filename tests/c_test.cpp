@@ -236,8 +236,7 @@ TEST(CTest, AFitIsPredictedWithAsManyParametersAsItsFamilyHas) {
   EXPECT_EQ(glidepath_fit_predict(&fit, &step, 1, &loss), GLIDEPATH_OK);
   fit.parameter_count = 4;
   EXPECT_EQ(glidepath_fit_predict(&fit, &step, 1, &loss), GLIDEPATH_INPUT_ERROR);
-  EXPECT_EQ(std::string(glidepath_last_error()),
-            "fit: parameter_count is 4, expected 3 of pow3");
+  EXPECT_EQ(std::string(glidepath_last_error()), "fit: parameter_count is 4, expected 3 of pow3");
 }
 
 TEST(CTest, AStructOfEitherVersionIsReadAsFarAsBothKnowIt) {
