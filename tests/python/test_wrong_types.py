@@ -541,7 +541,7 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "looks": (
         lambda: gp.Follow("log", every_s=math.nan),
-        "Follow: every_s is nan, expected 0 or more and finite",
+        "Follow: every_s is nan, expected 0 to 1000000",
     ),
     "threads of starts": (
         lambda: gp.start_times(QUEUE, threads=-2),
