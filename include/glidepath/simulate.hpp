@@ -101,7 +101,7 @@ struct Workload {
                                          std::uint64_t seed = 0);
 
 /// Writes the jobs as `jobs.csv` is read, and beside it `gangs.csv` and `phases.csv` where jobs
-/// have them. Throws IoError.
+/// have them. Throws IoError, and InputError on a workload that validate() refuses.
 void write_jobs(const Workload& workload, const std::filesystem::path& file);
 
 /// Throws InputError naming the job: a gang below 1 or larger than every tier that it could use, a

@@ -11,12 +11,6 @@
 #include "plan_types.hpp"
 
 namespace glidepath::python {
-
-template <>
-struct Names<Preference> {
-  static Preference parse(const std::string& text) { return preference_named(text); }
-};
-
 namespace {
 
 void bind_one_job(py::module_& module) {

@@ -29,6 +29,8 @@ from glidepath._core import InputError
 P = ParamSpec("P")
 R = TypeVar("R")
 
+MAX_WAIT_S = 1_000_000  # 11 days; longer times overflow in the calls that wait
+
 _WORDS: dict[Any, str] = {
     type(None): "None",
     bool: "True or False",

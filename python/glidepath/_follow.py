@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from glidepath._arguments import MAX_WAIT_S
 from glidepath._core import InputError, IoError
 from glidepath._results import Shown
 from glidepath._trace import Trace
@@ -17,7 +18,6 @@ from glidepath.readers._open import read_traces
 
 EVERY_S = 2.0  # between two looks
 _RACY_NS = 2_000_000_000  # a file may change once more within the tick of its time stamp
-_MAX_EVERY_S = 1_000_000  # 11 days; longer ones overflow in the call that waits
 _SHARE = 10  # reading takes no more than one part in this many of the time
 # Each file: its path, inode, time of change and length.
 _Stamp = tuple[tuple[str, int, int, int], ...]
@@ -78,8 +78,8 @@ class Follow(Shown):
         pattern: str | None = None,
         every_s: float = EVERY_S,
     ) -> None:
-        if not 0.0 <= every_s <= _MAX_EVERY_S:
-            raise InputError(f"Follow: every_s is {every_s:g}, expected 0 to {_MAX_EVERY_S}")
+        if not 0.0 <= every_s <= MAX_WAIT_S:
+            raise InputError(f"Follow: every_s is {every_s:g}, expected 0 to {MAX_WAIT_S}")
         self._source = path
         self._as = {"metric": metric, "format": format, "pattern": pattern}
         self._every_s, self._pause_s = float(every_s), float(every_s)

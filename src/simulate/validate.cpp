@@ -93,7 +93,7 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
   if (!(job.weight >= 0 && std::isfinite(job.weight))) refuse_job(job, "has weight ", job.weight);
   if (std::isnan(job.deadline_s)) refuse_job(job, "has deadline_s nan");
   if (!(job.memory_gb >= 0 && std::isfinite(job.memory_gb))) {
-    refuse_job(job, "has memory_gb ", job.memory_gb, ", expected 0 or more");
+    refuse_job(job, "has memory_gb ", job.memory_gb, ", expected 0 or more and finite");
   }
   if (job.truth >= static_cast<int>(workload.curves.size()) || job.truth < -1) {
     refuse_job(job, "names curve ", job.truth, " of ", workload.curves.size());

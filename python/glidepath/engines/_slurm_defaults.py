@@ -9,4 +9,3 @@ ROUND_S = 60.0  # between two rounds
 GRACE_S = 60.0  # from SIGUSR1 to requeue
 RESTART_S = 60.0  # that a move costs a job
 TIMEOUT_S = 30.0  # of a command of Slurm
-MAX_WAIT_S = 1_000_000  # 11 days; longer ones overflow in the calls that wait

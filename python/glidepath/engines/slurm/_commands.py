@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from glidepath import _core
-from glidepath._arguments import check_fields
+from glidepath._arguments import MAX_WAIT_S, check_fields
 from glidepath._core import InputError
-from glidepath.engines._slurm_defaults import MAX_WAIT_S, TIMEOUT_S
+from glidepath.engines._slurm_defaults import TIMEOUT_S
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,

@@ -8,17 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from glidepath._arguments import check_fields
+from glidepath._arguments import MAX_WAIT_S, check_fields
 from glidepath._core import InputError
 from glidepath._watch import ALPHA, READING, Watch
-from glidepath.engines._slurm_defaults import (
-    GRACE_S,
-    MAX_WAIT_S,
-    OBJECTIVE,
-    ORDER,
-    RESTART_S,
-    ROUND_S,
-)
+from glidepath.engines._slurm_defaults import GRACE_S, OBJECTIVE, ORDER, RESTART_S, ROUND_S
 
 Mode = Literal["advise", "act"]
 Order = Literal["defer", "nice"]
