@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -321,6 +323,35 @@ def test_ctrl_c_ends_it_without_a_trace_of_python(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert (process.returncode, out, err) == (130, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_a_signal_that_ends_the_view_leaves_the_terminal_its_cursor(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    log(tmp_path / "log.csv", 100)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glidepath", "watch", str(tmp_path / "log.csv")],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "TERM": "xterm"},
+    )
+    os.close(theirs)
+    screen = b""
+    try:
+        while b"step 100" not in screen:
+            screen += os.read(ours, 4096)
+        process.send_signal(number)
+        assert process.wait(timeout=60) == (130 if number == signal.SIGINT else -number)
+        with contextlib.suppress(OSError):  # the other end is closed
+            while more := os.read(ours, 4096):
+                screen += more
+    finally:
+        process.kill()
+        os.close(ours)
+    assert re.findall(rb"\x1b\[\?25[lh]", screen)[-1] == b"\x1b[?25h"
 
 
 def test_a_reader_that_goes_away_does_not_stop_a_run(tmp_path: Path) -> None:

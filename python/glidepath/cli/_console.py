@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -266,12 +267,20 @@ def save(plot: Callable[..., Any], path: Path) -> None:
 
 
 @contextmanager
+def with_cursor(drawing: Live | Progress) -> Iterator[None]:
+    """Draw, and leave the terminal its cursor: who is ended by SIGTERM could not give it back."""
+    with drawing:
+        drawing.console.show_cursor(show=True)
+        yield
+
+
+@contextmanager
 def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on stderr, in a terminal only.
 
     A still bar is drawn at each update and by no thread of its own: it does not disturb timings.
     """
-    with Progress(
+    bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -280,7 +289,8 @@ def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int]
         transient=True,
         auto_refresh=not still,
         disable=not stderr.is_terminal,
-    ) as bar:
+    )
+    with with_cursor(bar):
         task = bar.add_task(label, total=None)
 
         def update(done: int, total: int) -> None:

@@ -60,6 +60,7 @@ from glidepath.cli._console import (
     shown,
     stderr,
     stdout,
+    with_cursor,
 )
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -133,7 +134,8 @@ def _once(view: _View, follow: gp.Follow, *, as_json: bool) -> int:
 
 def _in_terminal(view: _View, follow: gp.Follow, *, until_decided: bool) -> int:
     """Keep one view up to date."""
-    with Live(console=stdout, auto_refresh=False) as live:
+    live = Live(console=stdout, auto_refresh=False)
+    with with_cursor(live):
         view.look(follow)
         while not (until_decided and view.decided()):
             live.update(view.show(follow.trouble), refresh=True)

@@ -266,5 +266,6 @@ def _bar(total: int, what: str, *, wanted: bool) -> Iterator[Callable[[], None]]
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True)) as bar:
+        bar.console.show_cursor(show=True)  # who is ended by SIGTERM could not give it back
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)
