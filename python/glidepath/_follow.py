@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -17,7 +18,7 @@ from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
 EVERY_S = 2.0  # between two looks
-_RACY_NS = 2_000_000_000  # a file may change once more within the tick of its time stamp
+_TICK_S = 2.0  # of the coarsest time stamps: within one a file may change and keep its stamp
 _SHARE = 10  # reading takes no more than one part in this many of the time
 # Each file: its path, inode, time of change and length.
 _Stamp = tuple[tuple[str, int, int, int], ...]
@@ -58,6 +59,10 @@ class Follow(Shown):
     Whether a file grew, was truncated, rewritten or replaced makes no difference: `traces` is what
     `read_traces` gives. A reading that fails changes nothing and is tried again.
 
+    A line without its end is read once its file stayed as it is for 2 s. Only the first look goes
+    by the time stamp of the file: where the clock of a file server is behind ours, that look may
+    take half a number for a whole one. The next looks put it right.
+
     Examples
     --------
     ::
@@ -67,7 +72,10 @@ class Follow(Shown):
                 print(gp.reach(run, 1.8, budget=50_000))
     """
 
-    __slots__ = ("_as", "_every_s", "_pause_s", "_seen", "_source", "traces", "trouble")
+    __slots__ = (
+        *("_as", "_every_s", "_found", "_found_s", "_pause_s", "_seen", "_source", "_unfinished"),
+        *("traces", "trouble"),
+    )
 
     def __init__(
         self,
@@ -83,7 +91,10 @@ class Follow(Shown):
         self._source = path
         self._as = {"metric": metric, "format": format, "pattern": pattern}
         self._every_s, self._pause_s = float(every_s), float(every_s)
-        self._seen: _Stamp | None = None
+        self._seen: _Stamp | None = None  # read, and not to be read again
+        self._found: _Stamp | None = None  # at the last look
+        self._found_s = math.inf  # since when, by our clock
+        self._unfinished = False  # the last look found a line without its end
         self.traces: list[Trace] = []
         self.trouble = ""
 
@@ -100,14 +111,15 @@ class Follow(Shown):
         InputError, TypeError, ImportError
             As `read_traces`; an `IoError` is kept in `trouble` instead.
         """
-        began, now = time.monotonic(), time.time_ns()
+        began = time.monotonic()
         stamp = _stamp(self._source)
         if stamp is not None and stamp == self._seen:
             return []
         # Taken before the reading: what is written meanwhile shows at the next.
-        settled = stamp is not None and all(now - changed > _RACY_NS for *_, changed, _ in stamp)
+        settled = stamp is not None and self._has_settled(stamp, began)
+        self._unfinished = not settled and _ends_within_a_line(self._source)
         try:
-            if not settled and _ends_within_a_line(self._source):
+            if self._unfinished:
                 raise IoError(f"{self._source}: the last line is not complete yet")
             found = read_traces(self._source, **self._as)
         except IoError as error:
@@ -119,6 +131,19 @@ class Follow(Shown):
         before = by_name(self.traces)
         self.traces, self.trouble = found, ""
         return [trace for key, trace in by_name(found).items() if before.get(key) != trace]
+
+    def _has_settled(self, stamp: _Stamp, began: float) -> bool:
+        """Whether a change from now on will show in the stamp.
+
+        A file server has a clock of its own, which may be ahead of ours or behind: how long a stamp
+        has stayed is known by our clock alone. At the first look there is only the stamp.
+        """
+        is_first = self._found is None
+        if stamp != self._found:
+            self._found, self._found_s = stamp, time.monotonic()
+        if not is_first:
+            return began - self._found_s >= _TICK_S
+        return all(time.time() - changed_ns / 1e9 > _TICK_S for *_, changed_ns, _ in stamp)
 
     def wait(self) -> None:
         """Sleep `every_s`, or longer where reading takes long: a tenth of the time at most."""
@@ -137,6 +162,7 @@ class Follow(Shown):
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
+        self._found_s = time.monotonic()  # another process may have another clock
 
     def _summary(self) -> str:
         return self.trouble or f"{len(self.traces)} run{'' if len(self.traces) == 1 else 's'}"

@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,22 @@ def test_a_growing_log_gives_a_line_a_change_until_it_is_decided(
     assert rows[-1]["verdict"] == "reached"
     assert code == 0
     assert err.startswith(f"waiting: {file}")
+
+
+def test_one_look_takes_a_last_line_without_its_end_once_it_stays_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
+) -> None:
+    file, hour_s = tmp_path / "log.csv", 3600
+    file.write_text("step,loss\n1,5\n2,4.5")
+    for ahead_s in (hour_s, 0, -hour_s):  # of the clock of its file server
+        os.utime(file, (time.time() + ahead_s,) * 2)
+        code, out, _ = run(capsys, file, "--once", "--json")
+        assert (code, json.loads(out)[0]["loss"]) == (0, 4.5)
+    file.write_text("step,loss\n1,5\n2,4.")
+    between(lambda: file.write_text("step,loss\n1,5\n2,4.5\n3,4."))  # it grows
+    code, _, err = run(capsys, file, "--once")
+    assert code == 2
+    assert "the last line is not complete yet" in err
 
 
 def test_without_a_terminal_each_change_is_a_sentence(

@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import struct
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -94,16 +95,67 @@ def test_a_file_that_has_settled_is_not_read_again(
     assert steps(follow) == [[1, 2]]
 
 
-def test_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let seconds pass by our clock."""
+    at = [time.monotonic()]
+    monkeypatch.setattr(_follow.time, "monotonic", lambda: at[0])
+
+    def wait(seconds: float) -> None:
+        at[0] += seconds
+
+    return wait
+
+
+HOUR_NS = 3600 * 10**9
+
+
+@pytest.mark.parametrize("ahead_ns", [0, HOUR_NS, -HOUR_NS], ids=["none", "ahead", "behind"])
+def test_half_a_line_waits_for_its_end_whatever_the_clock_of_a_file_server_says(
+    tmp_path: Path, passes: Callable[[float], None], ahead_ns: int
+) -> None:
     file = tmp_path / "log.csv"
-    file.write_text(rows(1) + "2,0.")  # going on with 9375, say
+
+    def write(text: str) -> None:
+        file.write_text(text)
+        settle(file, time.time_ns() + ahead_ns)
+
+    write(rows(1))
     follow = gp.Follow(file)
+    assert steps(follow) == [[1]]
+    passes(60)
+    write(rows(1) + "2,0.")  # going on with 9375, say
+    for seconds in (0.1, 1.8):
+        assert steps(follow) == []
+        assert follow.trouble.endswith("the last line is not complete yet")
+        passes(seconds)
+    write(rows(1) + "2,0.9")
     assert steps(follow) == []
-    assert follow.trouble.endswith("the last line is not complete yet")
-    settle(file)  # its writer has gone: the line is what it is
-    assert steps(follow) == [[1, 2]]
-    file.write_text(rows(1) + "2,0.9375\n")
+    passes(2)
+    assert follow.poll()[0].loss[-1] == 0.9  # its writer has gone: the line is what it is
+    write(rows(1) + "2,0.9375\n")
     assert follow.poll()[0].loss[-1] == 0.9375
+
+
+def test_a_file_of_a_server_whose_clock_is_ahead_is_not_read_again_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: Callable[[float], None]
+) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(rows(1))
+    settle(file, time.time_ns() + HOUR_NS)
+    follow = gp.Follow(file)
+    assert steps(follow) == [[1]]
+    passes(2)
+    assert steps(follow) == []
+    monkeypatch.setattr(_follow, "read_traces", None)  # calling it would raise
+    assert steps(follow) == []
+
+
+def test_a_file_that_ended_within_a_line_long_ago_is_read_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(rows(1) + "2,0.5")
+    settle(file)
+    assert steps(gp.Follow(file)) == [[1, 2]]
 
 
 def test_a_document_caught_half_written_is_tried_again(tmp_path: Path) -> None:

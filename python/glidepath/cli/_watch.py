@@ -122,6 +122,9 @@ def watch(
 
 def _once(view: _View, follow: gp.Follow, *, as_json: bool) -> int:
     changed = view.look(follow)
+    if not changed and follow._unfinished:  # unless it stays so: then its writer has gone
+        follow.wait()
+        changed = view.look(follow)
     if not changed:
         raise gp.IoError(follow.trouble or view.no_run())
     if as_json:
