@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 distributed = pytest.importorskip("distributed", reason="pip install 'glidepath[dask]'")
 
 from glidepath._answer import quantile_name  # noqa: E402 - after the skips
+from glidepath.engines import _scratch  # noqa: E402
 from glidepath.engines import dask as table_of  # noqa: E402
 
 STEPS = np.arange(1.0, 41.0)
@@ -257,3 +263,68 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     assert found["rate"].to_numpy().tobytes() == alone.params["rate"].tobytes()
     assert found["run"].to_pylist() == list(range(400))
     assert not list(out.glob(".part*"))
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from glidepath.engines._scratch import scratch_folder
+with scratch_folder(Path(sys.argv[1])) as folder:
+    (folder / "piece.parquet").write_bytes(b"PAR1")
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+@contextlib.contextmanager
+def holder(place: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    """Another process that has a scratch folder."""
+    package = str(Path(gp.__file__).parents[1])
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(place)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": package},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield Path(process.stdout.readline().strip()), process
+        finally:
+            process.kill()
+
+
+def test_a_call_removes_the_scratch_of_a_killed_client_and_leaves_that_of_a_live_one(
+    tmp_path: Path, client: Any
+) -> None:
+    source, out = write(tmp_path / "runs.parquet", curves(100), order="shuffled"), tmp_path / "fits"
+    out.mkdir()
+    with holder(out) as (dead, process), holder(out) as (alive, _):
+        elsewhere = (
+            out / f".scratch-{'0' * 32}-{'1' * 16}"
+        )  # of a machine whose locks we cannot see
+        elsewhere.mkdir()
+        Path(f"{elsewhere}.lock").touch()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert dead.exists()
+        for _ in range(2):
+            table_of.fit_table(source, out=out, client=client, partition_rows=700)
+            kept = [alive, Path(f"{alive}.lock"), elsewhere, Path(f"{elsewhere}.lock")]
+            assert sorted(out.glob(".scratch-*")) == sorted(kept)
+            assert (alive / "piece.parquet").exists()
+
+
+def test_a_file_system_without_locks_has_no_scratch_that_looks_abandoned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_scratch.fcntl, "flock", refuse)
+        mine = _scratch.scratch_folder(tmp_path)
+        folder = mine.__enter__()
+    with _scratch.scratch_folder(tmp_path):
+        assert folder.exists()
+    mine.__exit__(None, None, None)
+    assert not list(tmp_path.iterdir())

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -28,6 +27,7 @@ from glidepath._results import require
 from glidepath._trace import values_of
 from glidepath.engines._dask_parts import _cuts, _parts, _Piece, _pieces, _sampled_cuts
 from glidepath.engines._dask_tasks import _Question, _scatter, _task
+from glidepath.engines._scratch import scratch_folder
 
 __all__ = ["fit_table", "forecast_table"]
 
@@ -159,9 +159,7 @@ def _answer(
             client = stack.enter_context(_threads())
         if crowded:
             cuts = _sampled_cuts(pieces, question.run, partition_rows)
-            scratch = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix=".scratch-", dir=target)
-            )
+            scratch = str(stack.enter_context(scratch_folder(target)))
             jobs = [(_scatter, question, piece, cuts, partition_rows, scratch) for piece in pieces]
             # In the order of the table, so that "the later row" means the same as before.
             pieces = [p for made in _run(client, jobs, "sorting", progress=progress) for p in made]
