@@ -12,6 +12,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "common/utf16.hpp"
 #include "long_call.hpp"
 #include "path.hpp"
 #include "record.hpp"
@@ -104,6 +105,19 @@ Settings settings_of(const TextsByName& texts, const Read& read) {
   Settings found;
   put_settings(found, all);
   return found;
+}
+
+/// For the readers in Python, which open files by themselves.
+void bind_utf16(py::module_& module) {
+  using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
+  module.attr("UTF16_FRONT") = kUtf16Front;
+  module.def(
+      "is_utf16", [](const py::bytes& front) { return is_utf16(std::string_view(front)); },
+      "front"_a, "Whether a file that begins so is UTF-16.");
+  module.def(
+      "utf8_of_utf16",
+      [](const py::bytes& data) { return py::bytes(utf8_of_utf16(std::string_view(data))); },
+      "data"_a, "The bytes of such a file as UTF-8.");
 }
 
 void bind_settings(py::module_& module) {
@@ -277,5 +291,6 @@ void bind_readers(py::module_& module) {
       "head_of", [](const Path& file) { return py::bytes(head_of(file)); }, "path"_a,
       "How a file begins, unpacked.");
   bind_settings(module);
+  bind_utf16(module);
   bind_formats(module);
 }

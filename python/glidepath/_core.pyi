@@ -1908,6 +1908,9 @@ def is_step_name(name: str) -> bool: ...
 def is_step_within_epoch(name: str) -> bool: ...
 def is_table(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
 def is_trainer_state(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
+def is_utf16(front: bytes) -> bool:
+    """Whether a file that begins so is UTF-16."""
+
 def learn_pairs(
     measured: collections.abc.Sequence[KindPair], alone: collections.abc.Sequence[JobKind] = []
 ) -> Pairs:
@@ -2090,6 +2093,9 @@ def unknown_format(path: os.PathLike | str | bytes, head: bytes, formats: str) -
     """The format whose reader says what a file of none of them lacks."""
 
 def usable(status: str) -> bool: ...
+def utf8_of_utf16(data: bytes) -> bytes:
+    """The bytes of such a file as UTF-8."""
+
 def validate_trace(step: ArrayLike, loss: ArrayLike) -> None:
     """Throws InputError unless the columns make a trace."""
 
@@ -2123,6 +2129,7 @@ SHOWN_LEVELS: tuple[float, ...]
 SLOT_FEATURES: tuple[str, ...]
 STAMPS: tuple[str, ...]
 TIMES: tuple[str, ...]
+UTF16_FRONT: int
 VERDICTS: tuple[str, ...]
 WATCH_ALPHA: float
 WATCH_LOOKS: int

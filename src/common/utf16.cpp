@@ -31,21 +31,44 @@ void put(std::string& text, std::uint32_t character) {
   }
 }
 
-}  // namespace
-
-bool is_utf16(std::string_view bytes) noexcept {
+bool has_mark(std::string_view bytes) noexcept {
   return bytes.starts_with(kLittleEndian) || bytes.starts_with(kBigEndian);
 }
 
+/// The unit at a byte, of which the lower half comes first (0) or second (1).
+std::uint32_t unit_of(std::string_view bytes, std::size_t at, std::size_t low) noexcept {
+  return static_cast<unsigned char>(bytes[at + low]) |
+         static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + 1 - low])) << 8U;
+}
+
+/// Whether a file that begins so is UTF-16 without a mark, with its lower bytes at `low`.
+bool is_unmarked(std::string_view front, std::size_t low) noexcept {
+  constexpr std::uint32_t kEscape = 0x1B;  // of colours
+  front = front.substr(0, kUtf16Front);
+  std::size_t units = 0, plain = 0;
+  for (std::size_t at = 0; at + 1 < front.size(); at += 2) {
+    const std::uint32_t unit = unit_of(front, at, low);
+    const bool blank = unit >= '\t' && unit <= '\r';
+    if ((unit < ' ' && !blank && unit != kEscape) || (unit >= 0x7F && unit < 0xA0)) return false;
+    ++units;
+    plain += unit < 0x7F;
+  }
+  return units > 1 && 2 * plain >= units;
+}
+
+}  // namespace
+
+bool is_utf16(std::string_view front) noexcept {
+  return has_mark(front) || is_unmarked(front, 0) || is_unmarked(front, 1);
+}
+
 std::string utf8_of_utf16(std::string_view bytes) {
-  const std::size_t low = bytes.starts_with(kLittleEndian) ? 0 : 1;
-  const auto unit = [&](std::size_t at) -> std::uint32_t {
-    return static_cast<unsigned char>(bytes[at + low]) |
-           static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + 1 - low])) << 8U;
-  };
+  const bool marked = has_mark(bytes);
+  const bool little = marked ? bytes.starts_with(kLittleEndian) : is_unmarked(bytes, 0);
+  const auto unit = [&](std::size_t at) { return unit_of(bytes, at, little ? 0 : 1); };
   std::string text;
   text.reserve(bytes.size());
-  for (std::size_t at = 2; at + 1 < bytes.size(); at += 2) {
+  for (std::size_t at = marked ? 2 : 0; at + 1 < bytes.size(); at += 2) {
     const std::uint32_t first = unit(at);
     const bool leads = first >= 0xD800 && first < 0xDC00;
     const std::uint32_t second = leads && at + 3 < bytes.size() ? unit(at + 2) : 0;

@@ -888,19 +888,20 @@ def test_a_table_of_nvidia_smi_without_units(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("mark", ["\ufeff", ""])
 def test_a_monitor_in_utf16_as_powershell_writes_it_reads_like_one_in_utf8(
-    encoding: str, tmp_path: Path
+    encoding: str, mark: str, tmp_path: Path
 ) -> None:
     head = "timestamp, index, utilization.gpu [%], power.draw [W]\n"
     text = head + "".join(f"2024/05/01 12:00:{2 * i:02d}.1, 0, 90 %, {200 + i} W\n" for i in ROWS)
     plain = gp.read_metrics(write(tmp_path / "plain.csv", text))
-    (tmp_path / "smi.csv").write_bytes(("\ufeff" + text).encode(encoding))
+    (tmp_path / "smi.csv").write_bytes((mark + text).encode(encoding))
     found = gp.read_metrics(tmp_path / "smi.csv")
     assert found.notes == plain.notes
     np.testing.assert_array_equal(found.time_s, plain.time_s)
     np.testing.assert_array_equal(found.energy_j(), plain.energy_j())
     json_too = tmp_path / "history.json"
-    json_too.write_bytes(("\ufeff" + json.dumps({"loss": LOSSES}, indent=1)).encode(encoding))
+    json_too.write_bytes((mark + json.dumps({"loss": LOSSES}, indent=1)).encode(encoding))
     check(one(json_too), BY_ROW, LOSSES)
 
 

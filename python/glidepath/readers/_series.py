@@ -8,7 +8,6 @@ import os
 import re
 import stat
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
@@ -16,6 +15,7 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 
 from glidepath._core import (
+    UTF16_FRONT,
     AbsentError,
     InputError,
     IoError,
@@ -23,7 +23,9 @@ from glidepath._core import (
     RunRecord,
     Series,
     choose,
+    is_utf16,
     trace_of,
+    utf8_of_utf16,
 )
 from glidepath._trace import Trace, of_record
 
@@ -186,17 +188,17 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def open_log(path: Path) -> BufferedReader | gzip.GzipFile:
-    """Open a regular file: unpacked where it is gzip, as UTF-8 where it is UTF-16 with a mark."""
+    """Open a regular file: unpacked where it is gzip, as UTF-8 where it is UTF-16."""
     file = open_plain(path)
-    mark = file.read(2)
+    front = file.read(UTF16_FRONT)
     file.seek(0)
-    if mark in (BOM_UTF16_LE, BOM_UTF16_BE):
+    if is_utf16(front):
         with file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise IoError(f"{path}: more than {_MOST_BYTES >> 20} MiB of UTF-16")
-        return BufferedReader(BytesIO(data.decode("utf-16", errors="replace").encode()))
-    if mark != b"\x1f\x8b":
+        return BufferedReader(BytesIO(utf8_of_utf16(data)))
+    if not front.startswith(b"\x1f\x8b"):
         return file
     unpacked = gzip.GzipFile(fileobj=file, mode="rb")
     unpacked.myfileobj = file  # type: ignore[assignment] # which is closed with it

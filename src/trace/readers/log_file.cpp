@@ -75,12 +75,12 @@ class Descriptor {
 
 struct LogFile::State {
   explicit State(const std::filesystem::path& file) : from(file) {
-    std::array<char, 2> magic{};
-    const std::string_view mark(magic.data(), from.read(magic.data(), 2, damage));
-    packed = mark == "\x1f\x8b";
+    std::array<char, kUtf16Front> begin{};
+    const std::string_view front(begin.data(), from.read(begin.data(), begin.size(), damage));
+    packed = front.starts_with("\x1f\x8b");
     from.seek(0, SEEK_SET);
     if (packed && inflateInit2(&stream, kGzip) != Z_OK) throw std::bad_alloc();
-    if (is_utf16(mark)) text = utf8_of_utf16(whole(file));
+    if (is_utf16(front)) text = utf8_of_utf16(whole(file));
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
