@@ -61,6 +61,7 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
     whose = _filled(own)
     runs: dict[str, dict[str, Series]] = {}
     called: dict[str, str] = {}
+    settings: dict[str, dict[str, float | str]] = {}
     for number in range(whose.max(initial=-1) + 1):
         rows = LogRows()
         here = whose == number
@@ -76,12 +77,12 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
         named = "" if run is None else str(table[run][first].as_py())
         for part in rows.runs():
             key = str(len(runs))
-            runs[key] = part.series
+            runs[key], settings[key] = part.series, part.settings
             called[key] = "/".join(filter(None, (named, part.name)))
     told = run is not None or any(names_run(name) for name, *_ in labels)
     if metric is None and told and any(name == "value" for name, *_ in columns):
         metric = "value"  # the long form of ours
-    return traces_of(runs, metric, label, names=called)
+    return traces_of(runs, metric, label, names=called, settings=settings)
 
 
 def _labels(

@@ -35,6 +35,8 @@ constexpr std::string_view kValueColumns[] = {"value", "metric_value", "scalar_v
 constexpr std::string_view kRunColumns[] = {"run",   "run_id",     "run_name", "run_uuid",
                                             "model", "experiment", "seed",     "fold",
                                             "trial", "trial_id"};
+// Columns that hold the name of the optimizer, which may tell runs apart, too.
+constexpr std::string_view kOptimizers[] = {"optimizer", "optimiser", "optim", "optimizer_name"};
 
 /// The flag that a column is; none of others.
 const Flag* flag_of(std::string_view key) {
@@ -85,7 +87,11 @@ bool names_value(std::string_view column, std::string_view text) {
   return among(kNameColumns, key) && !text.empty() && !number_in(text);
 }
 
-bool names_run(std::string_view column) { return among(kRunColumns, normal(column)); }
+bool names_run(std::string_view column) {
+  return among(kRunColumns, normal(column)) || names_optimizer(column);
+}
+
+bool names_optimizer(std::string_view column) { return among(kOptimizers, normal(column)); }
 
 bool names_parts(std::string_view column) { return among(kPartColumns, normal(column)); }
 
@@ -106,6 +112,20 @@ std::string split_before(std::string_view name, std::string_view text) {
   return std::string(text) + "/";
 }
 
+std::optional<double> in_thousands(std::string_view text) {
+  constexpr std::pair<char, std::string_view> kUnits[] = {
+      {'k', "e3"}, {'K', "e3"}, {'M', "e6"}, {'G', "e9"}, {'B', "e9"}};
+  for (const auto& [unit, exponent] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const std::string_view number = stripped(text.substr(0, text.size() - 1));
+    std::size_t end = digits_at(number, 0);
+    if (end > 0 && number.substr(end, 1) == ".") end += 1 + digits_at(number, end + 1);
+    if (end == 0 || end < number.size()) return {};
+    return number_in(std::string(number).append(exponent));
+  }
+  return {};
+}
+
 std::optional<Count> count_in(std::string_view name, std::string_view text) {
   if (!counts_steps(normal(name))) name = name.substr(0, name.find('/'));
   if (!counts_steps(normal(name))) return {};
@@ -115,7 +135,7 @@ std::optional<Count> count_in(std::string_view name, std::string_view text) {
   const auto whole = [](std::string_view part) -> std::optional<double> {
     part = stripped(part);
     const bool digits = !part.empty() && digits_at(part, 0) == part.size();
-    return digits ? number_in(part) : std::nullopt;
+    return digits ? number_in(part) : in_thousands(part);
   };
   const std::optional<double> at = whole(text.substr(0, of));
   if (!at || of == text.npos) return at ? std::optional(Count{name, *at, {}}) : std::nullopt;

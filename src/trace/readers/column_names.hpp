@@ -29,9 +29,11 @@ namespace glidepath::detail {
 [[nodiscard]] bool names_value(std::string_view column, std::string_view text);
 /// Whether a column says of which run a row is.
 [[nodiscard]] bool names_run(std::string_view column);
+/// Whether it does so by its optimizer, which is a setting of each run.
+[[nodiscard]] bool names_optimizer(std::string_view column);
 
 /// What a text counts in a column: "5/500" in "epoch" or in "global_step/max_steps", of which the
-/// first is the counter, and "Epoch 5".
+/// first is the counter, "Epoch 5", and "1.2k".
 struct Count {
   std::string_view counter{};
   double at = 0;
@@ -39,6 +41,9 @@ struct Count {
 };
 /// Nothing of a column that is no counter, nor of other texts.
 [[nodiscard]] std::optional<Count> count_in(std::string_view name, std::string_view text);
+
+/// "0.5k" and "1.2M" as numbers; nothing of other texts.
+[[nodiscard]] std::optional<double> in_thousands(std::string_view text);
 
 /// Whether a column is of parts of the data, whatever it calls them.
 [[nodiscard]] bool names_parts(std::string_view column);

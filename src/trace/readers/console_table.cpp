@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/csv.hpp"
+#include "trace/readers/column_names.hpp"
 #include "trace/readers/console_names.hpp"
 #include "trace/readers/console_text.hpp"
 #include "trace/readers/text.hpp"
@@ -94,9 +95,10 @@ std::optional<Line> TableRows::ruled(std::string_view text) {
   if (cells.size() != ruled_.size()) return {};
   Line line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::optional<double> value = number_in(cells[i]);
-    if (!value) continue;
     const std::optional<std::string> counter = counter_in(ruled_[i]);
+    std::optional<double> value = number_in(cells[i]);
+    if (!value && counter) value = in_thousands(cells[i]);
+    if (!value) continue;
     (counter ? line.counters : line.cells).put(counter.value_or(ruled_[i]), *value);
   }
   if (line.counters.empty() && line.cells.empty() && below) {  // names of two lines: MATLAB

@@ -255,6 +255,7 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
   }
   std::vector<LoggedRun> runs = runs_of(std::move(rows), notes);
   if (runs.size() > 1) return runs;
+  settings.merge(runs[0].settings);
   runs[0].settings = std::move(settings);
   if (file.filename().string().starts_with("wandb-history.jsonl")) {
     put_settings_of_file(file.parent_path() / "config.yaml", runs[0]);

@@ -109,6 +109,7 @@ class LogRows {
   [[nodiscard]] NamedRows by_label(const Labels& labels) const;
   [[nodiscard]] std::optional<NamedRows> runs_by(const Labels& labels) const;
   [[nodiscard]] NamedRows told_apart() const;
+  [[nodiscard]] Settings settings() const;
   [[nodiscard]] std::vector<std::size_t> finite_in_rows() const;
   [[nodiscard]] static std::optional<Column> without_gaps(const Column& column,
                                                           const std::vector<std::size_t>& finite);
@@ -138,6 +139,7 @@ class LogRows {
   std::map<std::string, std::size_t> label_places_{};
   std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>> place_{};
   std::map<std::string, double> planned_{};
+  std::vector<std::pair<std::string, Json>> settings_{};  ///< by which other rows differ
   std::size_t count_ = 0;
   std::size_t next_ = 0;  ///< the column that comes next where rows are alike
 };

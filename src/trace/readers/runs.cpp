@@ -6,6 +6,7 @@
 
 #include "trace/readers/column_names.hpp"
 #include "trace/readers/rows.hpp"
+#include "trace/readers/run_settings.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -19,9 +20,11 @@ constexpr std::size_t kFewestRows = 2;
 // Columns of the process that wrote a row.
 constexpr std::string_view kRanks[] = {"rank", "global_rank", "process_index", "local_rank"};
 // Columns of runs that may also say what the rows of one run are of in turn.
-constexpr std::string_view kVariants[] = {"model", "experiment"};
+constexpr std::string_view kVariants[] = {"model", "experiment"};  // and optimizers
 // Share of the rows at the steps of others that may stay so where a column tells them apart.
 constexpr double kRemainingShare = 0.1;
+
+Json word(const std::string& text) { return {.kind = Json::Kind::text, .text = text}; }
 
 bool is_part(std::string_view word) { return has_train(word) || is_held_out(word); }
 
@@ -192,6 +195,7 @@ void LogRows::name_data() {
   }
   named.count_ = count_;
   named.planned_ = planned_;
+  named.settings_ = settings_;
   named.labels_ = labels_;
   named.label_places_ = label_places_;
   *this = std::move(named);
@@ -201,7 +205,11 @@ void LogRows::name_data() {
 /// without one goes with those above it.
 LogRows::NamedRows LogRows::by_label(const Labels& labels) const {
   NamedRows runs;
-  for (const std::string& text : labels.texts) runs.emplace_back(text, LogRows());
+  for (const std::string& text : labels.texts) {
+    LogRows& run = runs.emplace_back(text, LogRows()).second;
+    run.settings_ = settings_;
+    if (names_optimizer(labels.name)) run.settings_.emplace_back(labels.name, word(text));
+  }
   std::vector<std::pair<std::size_t, std::int64_t>> place(count_);  // run, and row in it
   std::size_t next = 0, code = 0;
   for (std::size_t row = 0; row < count_; ++row) {
@@ -272,7 +280,8 @@ std::optional<LogRows::NamedRows> LogRows::runs_by(const Labels& labels) const {
     if (!(*first <= half)) return {};
     steps.push_back(step);
   }
-  if ((few || among(kVariants, normal(labels.name))) && !share_steps(steps)) return {};
+  const bool variant = among(kVariants, normal(labels.name)) || names_optimizer(labels.name);
+  if ((few || variant) && !share_steps(steps)) return {};
   return found;
 }
 
@@ -295,6 +304,19 @@ LogRows::NamedRows LogRows::told_apart() const {
   return {{"", *this}};
 }
 
+Settings LogRows::settings() const {
+  std::vector<std::pair<std::string, Json>> members = settings_;
+  for (const Labels& labels : labels_) {
+    const bool one = labels.may_tell && labels.texts.size() == 1;
+    if (one && names_optimizer(labels.name)) {
+      members.emplace_back(labels.name, word(labels.texts[0]));
+    }
+  }
+  Settings settings;
+  put_settings(settings, Json{.kind = Json::Kind::object, .members = std::move(members)});
+  return settings;
+}
+
 std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& said) {
   std::vector<std::string> notes = said;
   if (const std::size_t ranks = rows.keep_first_rank()) {
@@ -304,7 +326,8 @@ std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& sai
   std::vector<LoggedRun> runs;
   for (auto& [name, part] : rows.told_apart()) {
     part.name_data();  // whose steps the other runs repeated, too
-    runs.push_back({.name = name, .series = part.series(), .notes = notes});
+    runs.push_back(
+        {.name = name, .series = part.series(), .notes = notes, .settings = part.settings()});
   }
   return runs;
 }

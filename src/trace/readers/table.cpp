@@ -224,7 +224,7 @@ class Table {
 
 }  // namespace
 
-bool is_table(const std::filesystem::path& /*file*/, std::string_view head) {
+bool is_table(const std::filesystem::path& file, std::string_view head) {
   if (contains(head.substr(0, 1024), std::string_view("\0", 1)) || head.starts_with('{') ||
       head.starts_with('[')) {
     return false;
@@ -240,14 +240,19 @@ bool is_table(const std::filesystem::path& /*file*/, std::string_view head) {
   std::string_view line;
   for (std::size_t i = 0; i < header.line; ++i) line = each().value_or("");
   if (is_line_of_log(line, each().value_or(""))) return false;
+  if (header.mark == kBar)
+    return are_barred_rows(lines_of(rest), header) && !is_console(file, head);
   if (header.mark != kBlanks) return true;
   // Words with blanks between are a header when numbers stand below them.
   NextLine next = lines_of(below);
   (void)next();
   const std::vector<std::string_view> cells = words_of(next().value_or(""));
-  return cells.size() == header.names.size() &&
-         std::all_of(cells.begin(), cells.end(),
-                     [](std::string_view cell) { return number_in(cell).has_value(); });
+  if (cells.size() != header.names.size()) return false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const bool count = counts_steps(normal(header.names[i])) && in_thousands(cells[i]);
+    if (!count && !number_in(cells[i])) return false;
+  }
+  return true;
 }
 
 std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metric& metric) {
@@ -274,8 +279,9 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
       }
       const bool blank = std::all_of(cells.begin(), cells.end(),
                                      [](const std::string& cell) { return cell.empty(); });
+      if (blank || (mark == kBar && is_between_bars(cells))) continue;
       if (!lines.finished()) table.end_unfinished();
-      if (!blank) table.add(start + splitter.lines(), cells);
+      table.add(start + splitter.lines(), cells);
     }
   } catch (const NoRow& error) {
     refuse_file(name, ":", start + splitter.lines(), ": ", error.why);

@@ -17,6 +17,7 @@ namespace glidepath::detail {
 using Fields = std::vector<std::string>;
 
 inline constexpr char kBlanks = ' ';  // splits at any number of blanks
+inline constexpr char kBar = '|';
 
 /// The next line of a text, or nothing.
 using NextLine = std::function<std::optional<std::string_view>()>;

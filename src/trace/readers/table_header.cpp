@@ -18,25 +18,38 @@ namespace {
 constexpr std::size_t kHeaderLines = 20;  // in which the header is: before it may be comments
 constexpr std::size_t kLongestColumn = 200;
 
+/// The fields of one line; none where it is no row.
+Fields split(std::string_view line, char mark) {
+  std::optional<std::string_view> left = line;
+  Splitter splitter([&] { return std::exchange(left, std::nullopt); }, mark);
+  Fields fields;
+  try {
+    (void)splitter.row(fields);
+  } catch (const NoRow&) {
+    fields.clear();
+  }
+  return fields;
+}
+
 Header split_header(std::string_view line) {
   const bool comma = contains(line, ",");
   Header header;
   header.mark = contains(line, "\t") ? '\t' : contains(line, ";") && !comma ? ';' : ',';
-  if (header.mark == ',' && !comma && contains(stripped(line), " ")) header.mark = kBlanks;
-  std::optional<std::string_view> left = line;
-  Splitter splitter([&] { return std::exchange(left, std::nullopt); }, header.mark);
-  try {
-    (void)splitter.row(header.names);
-  } catch (const NoRow&) {
-    header.names.clear();
+  if (header.mark == ',' && !comma) {
+    if (contains(line, "|")) {
+      header.mark = kBar;
+    } else if (contains(stripped(line), " ")) {
+      header.mark = kBlanks;
+    }
   }
+  header.names = split(line, header.mark);
   if (header.mark == kBlanks) return header;
   for (std::size_t i = 0; i < header.names.size(); ++i) {
     std::string& name = header.names[i];
     name = stripped(name);
     if (i == 0 && name.size() > 1 && name[0] == '%') name.erase(0, 1);  // "%Iter" of Kaldi
     const bool of_pandas = name.starts_with("Unnamed: ");
-    if (i == 0 && (name.empty() || of_pandas)) name = "index";
+    if (i == 0 && (name.empty() || of_pandas) && header.mark != kBar) name = "index";
     if (name.empty() || of_pandas) name = "column " + std::to_string(i + 1);
   }
   return header;
@@ -131,6 +144,29 @@ char mark_of_rows(const std::filesystem::path& file, const Header& header) {
   if (!comment || header.mark != ',' || !lines.next()) return header.mark;
   const bool blanks = words_of(lines.line()).size() == header.names.size();
   return blanks && !contains(lines.line(), ",") ? kBlanks : header.mark;
+}
+
+bool is_between_bars(const Fields& cells) {
+  return cells.size() < 2 || std::all_of(cells.begin(), cells.end(), [](std::string_view cell) {
+           return cell.find_first_not_of("-=:+ \r") == cell.npos;
+         });
+}
+
+bool are_barred_rows(const NextLine& next, const Header& header) {
+  if (counters(header.names).empty()) return false;  // of models and their scores, say
+  std::size_t rows = 0;
+  bool narrow = false;  // which only a last row may be that was cut
+  while (const std::optional<std::string_view> line = next()) {
+    const Fields cells = split(*line, kBar);
+    if (is_between_bars(cells)) continue;
+    if (narrow || cells.size() > header.names.size()) return false;
+    narrow = cells.size() < header.names.size();
+    const bool numbers = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+      return number_in(cell).has_value();
+    });
+    if (++rows == 1 && (narrow || !numbers)) return false;
+  }
+  return rows > 0;
 }
 
 bool is_line_of_log(std::string_view line, std::string_view next) {

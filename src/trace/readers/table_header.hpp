@@ -28,6 +28,11 @@ struct Header {
 [[nodiscard]] Header header_in(const NextLine& next);
 /// What splits the rows below a header: blanks where a comment with commas names their columns.
 [[nodiscard]] char mark_of_rows(const std::filesystem::path& file, const Header& header);
+/// Whether a line of a table with bars is no row: a rule as of Markdown or of psql, or a line
+/// without bars, such as psql's number of rows.
+[[nodiscard]] bool is_between_bars(const Fields& cells);
+/// Whether a header with bars names steps, and the lines below are rows of its width with numbers.
+[[nodiscard]] bool are_barred_rows(const NextLine& next, const Header& header);
 /// Whether a line that looks like names of columns is one of a text log, "epoch:1, loss:2.5", as
 /// the next one says the same of other numbers.
 [[nodiscard]] bool is_line_of_log(std::string_view line, std::string_view next);

@@ -63,7 +63,7 @@ void clear_marks(std::string& cell, Commas commas, bool counts) {
 }
 
 bool has_decimal_commas(const std::filesystem::path& file, const Header& header) {
-  if (header.mark != ';' && header.mark != '\t') return false;
+  if (header.mark != ';' && header.mark != '\t' && header.mark != kBar) return false;
   LineReader lines(file);
   while (lines.next()) {
     if (lines.number() <= header.line || !contains(lines.line(), ",")) continue;
