@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,8 +20,31 @@ namespace {
 
 /// Where a plan puts a job.
 struct Wanted {
-  int tier, gpus;
-  int partner;  ///< a job on the same GPUs, -1 without
+  int tier = -1;  ///< nowhere
+  int gpus = 0;
+  int partner = -1;  ///< a job on the same GPUs, -1 without
+};
+
+/// What the last plan wants of each job by index, in memory that stays from plan to plan.
+class Wishes {
+ public:
+  explicit Wishes(std::size_t jobs) : of_job_(jobs) {}
+  void clear() {
+    for (const int job : named_) of_job_[job] = {};
+    named_.clear();
+  }
+  /// False where the job has one.
+  bool add(int job, const Wanted& wanted) {
+    if (of_job_[job].tier >= 0) return false;
+    of_job_[job] = wanted;
+    named_.push_back(job);
+    return true;
+  }
+  [[nodiscard]] const Wanted& of(int job) const { return of_job_[job]; }
+
+ private:
+  std::vector<Wanted> of_job_;
+  std::vector<int> named_;
 };
 
 void check_place(const Allocation& allocation, int job, const Cluster& cluster) {
@@ -46,13 +68,13 @@ void check_place(const Allocation& allocation, int job, const Cluster& cluster) 
 }
 
 /// Both name each other, on the same tier, with equal gangs that share memory and make progress.
-void check_pair(const Allocation& allocation, const std::unordered_map<int, Wanted>& all,
-                const Cluster& cluster, const Observer& observer) {
+void check_pair(const Allocation& allocation, const Wishes& all, const Cluster& cluster,
+                const Observer& observer) {
   const int job = observer.job_of(allocation.job);
   const int partner = observer.job_of(allocation.partner);
-  const auto other = all.find(partner);
-  if (job == partner || other == all.end() || other->second.partner != job ||
-      other->second.tier != allocation.tier || other->second.gpus != allocation.gpus) {
+  const Wanted& other = all.of(partner);
+  if (job == partner || other.partner != job || other.tier != allocation.tier ||
+      other.gpus != allocation.gpus) {
     refuse("simulate: the policy lets job ", allocation.job, " share the GPUs of job ",
            allocation.partner, ", which does not share them");
   }
@@ -74,17 +96,15 @@ int named_job(const Observer& observer, std::int64_t id) {
   return job;
 }
 
-/// What a plan wants of each job by index. Throws InputError naming the job on a plan that the
-/// cluster cannot carry out.
-std::unordered_map<int, Wanted> wanted(const Plan& plan, const Cluster& cluster,
-                                       const Observer& observer) {
-  std::unordered_map<int, Wanted> out;
+/// Reads a plan. Throws InputError naming the job on one that the cluster cannot carry out.
+void read_plan(const Plan& plan, const Cluster& cluster, const Observer& observer, Wishes& out) {
+  out.clear();
   std::vector<int> used(cluster.capacity.size(), 0);
   for (const Allocation& allocation : plan.allocations) {
     const int job = named_job(observer, allocation.job);
     check_place(allocation, job, cluster);
     const int partner = allocation.partner < 0 ? -1 : named_job(observer, allocation.partner);
-    if (!out.emplace(job, Wanted{allocation.tier, allocation.gpus, partner}).second) {
+    if (!out.add(job, {allocation.tier, allocation.gpus, partner})) {
       refuse("simulate: the policy runs job ", allocation.job, " twice");
     }
     if (partner < 0 || job < partner) used[allocation.tier] += allocation.gpus;
@@ -98,7 +118,6 @@ std::unordered_map<int, Wanted> wanted(const Plan& plan, const Cluster& cluster,
              cluster.workload.tiers[t].name, "', which has ", cluster.capacity[t]);
     }
   }
-  return out;
 }
 
 /// What those do that are in the way of a gang for which nodes have no room.
@@ -121,6 +140,7 @@ class Live {
         policy_(policy),
         observer_(cluster, foresight),
         rules_(rules),
+        wishes_(cluster.runs.size()),
         session_(cluster.options.session_s
                      ? std::max<Tick>(1, cluster.ticks(*cluster.options.session_s))
                      : kNever) {}
@@ -158,7 +178,7 @@ class Live {
       cluster_.finish(job, reached ? JobOutcome::target : JobOutcome::never);
       leave(job);
     }
-    wanted_ = wanted(plan, cluster_, observer_);
+    read_plan(plan, cluster_, observer_, wishes_);
     suspend_others();
     start_wanted();
     if (session_ == kNever) return;
@@ -230,35 +250,36 @@ class Live {
     return false;
   }
 
+  /// Whether the job has the GPUs that the plan wants for it.
+  [[nodiscard]] bool stays(int job) const {
+    const Run& run = cluster_.runs[job];
+    const Wanted& wanted = wishes_.of(job);
+    return run.tier >= 0 && wanted.tier == run.tier && wanted.gpus == run.gpus;
+  }
+
   /// The later one moves of two that part, and of two that both have GPUs and shall share.
   void suspend_others() {
-    std::set<int> stays;
-    for (const auto& [finish, job] : cluster_.ends) {
-      const auto it = wanted_.find(job);
-      if (it == wanted_.end()) continue;
-      const Run& run = cluster_.runs[job];
-      if (it->second.tier == run.tier && it->second.gpus == run.gpus) stays.insert(job);
-    }
     suspended_.clear();
-    for (const auto& [finish, job] : cluster_.ends) {
-      if (!stays.contains(job)) {
-        suspended_.push_back(job);
+    for (const Running& running : cluster_.running) {
+      const int job = running.job;
+      if (!stays(job)) {
+        suspended_.emplace_back(running.finishes, job);
         continue;
       }
       const int had = cluster_.runs[job].partner;
-      const int has = wanted_.at(job).partner;
-      const bool moves = had != has && ((had >= 0 && had < job && stays.contains(had)) ||
-                                        (has >= 0 && has < job && stays.contains(has)));
-      if (moves) suspended_.push_back(job);
+      const int has = wishes_.of(job).partner;
+      const bool moves = had != has && ((had >= 0 && had < job && stays(had)) ||
+                                        (has >= 0 && has < job && stays(has)));
+      if (moves) suspended_.emplace_back(running.finishes, job);
     }
-    for (const int job : suspended_) cluster_.suspend(job);
+    std::sort(suspended_.begin(), suspended_.end());  // as they would end
+    for (const auto& [finish, job] : suspended_) cluster_.suspend(job);
   }
 
   void start_wanted() {
-    for (const int job : observer_.live()) {  // in order of submission, not of a hash
-      const auto it = wanted_.find(job);
-      if (it == wanted_.end() || cluster_.runs[job].tier >= 0) continue;
-      const auto [tier, gpus, partner] = it->second;
+    for (const int job : observer_.live()) {  // in order of submission
+      const auto [tier, gpus, partner] = wishes_.of(job);
+      if (tier < 0 || cluster_.runs[job].tier >= 0) continue;
       if (partner >= 0 && cluster_.runs[partner].tier == tier) {
         cluster_.join(job, partner);
       } else if (rules_.gangs == Gangs::move) {  // waits where no nodes have room for the gang
@@ -273,10 +294,10 @@ class Live {
   const Policy& policy_;
   Observer observer_;
   LiveRules rules_;
+  Wishes wishes_;
   Tick session_;
-  std::unordered_map<int, Wanted> wanted_;
   std::unordered_map<int, Tick> session_end_;
-  std::vector<int> suspended_;
+  std::vector<std::pair<Tick, int>> suspended_;
 };
 
 bool has_quality(const std::vector<WeightedObjective>& goals) {
