@@ -2,9 +2,12 @@
 #include "glidepath/plan.hpp"
 
 #include <cmath>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "common/kept.hpp"
 #include "plan_cluster.hpp"
 
 namespace glidepath {
@@ -24,6 +27,61 @@ TEST(PlanTest, ShortJobsGoFirstAndTheShortestOnTheFastTier) {
   ASSERT_EQ(plan.reasons.size(), 8u);
   EXPECT_EQ(plan.reasons[0].text.substr(0, 12), "gets 1 x fas");
   EXPECT_EQ(plan.reasons[7].text.substr(0, 6), "waits:");
+}
+
+/// More jobs than GPUs, under a quota, with forecasts of any length.
+Cluster crowd(std::int64_t jobs) {
+  Cluster cluster;
+  Draws draw{{7}, static_cast<std::uint64_t>(jobs)};
+  for (std::int64_t id = 0; id < jobs; ++id) {
+    Job& job = cluster.add(jobs - id, {10 + 1000 * draw.uniform()}, 1 + static_cast<int>(id % 2));
+    if (id % 3 == 0) job.remaining_steps.insert(job.remaining_steps.end(), 600, 2000);
+    job.user = id % 5 == 0 ? "a" : "b";
+  }
+  cluster.tiers[0].nodes = cluster.tiers[1].nodes = 1 + static_cast<int>(jobs / 8);
+  return cluster;
+}
+
+TEST(PlanTest, APlanAfterOthersOrInsideOneIsAsOnItsOwn) {
+  const Cluster small = crowd(20), large = crowd(2000);
+  const PlanOptions quota{.limits = {.user_quota = {{"a", 3}}}}, plain;
+  const auto same = [](const Plan& a, const Plan& b) {
+    return a.allocations == b.allocations && a.reasons == b.reasons && a.prices == b.prices &&
+           a.value == b.value && a.bound == b.bound;
+  };
+  const auto on_its_own = [](const Cluster& cluster, const PlanOptions& options) {
+    Plan made;
+    std::thread([&] { made = glidepath::plan(cluster.snapshot(), options); }).join();
+    return made;
+  };
+  const Plan small_one = on_its_own(small, quota), large_one = on_its_own(large, plain);
+  bool inside = false;
+  const Interruptible polled([&] {
+    inside = true;
+    EXPECT_TRUE(same(glidepath::plan(small.snapshot(), quota), small_one));
+  });
+  while (!inside) {
+    EXPECT_TRUE(same(glidepath::plan(large.snapshot(), plain), large_one));
+    EXPECT_TRUE(same(glidepath::plan(small.snapshot(), quota), small_one));
+  }
+  EXPECT_TRUE(same(glidepath::plan(large.snapshot(), plain), large_one));
+}
+
+TEST(KeptTest, MemoryStaysWithItsThreadUpToALimitAndIsLentOnce) {
+  struct Memory {
+    std::vector<char> bytes_held;
+    [[nodiscard]] std::size_t bytes() const { return detail::bytes_of(bytes_held); }
+  };
+  using Held = detail::Kept<Memory>;
+  { Held()->bytes_held.resize(1000); }
+  {
+    const Held outer, inner;
+    EXPECT_EQ(outer->bytes_held.size(), 1000u);
+    EXPECT_EQ(inner->bytes_held.size(), 0u);
+    outer->bytes_held.resize(detail::kMaxKeptBytes + 1);
+  }
+  EXPECT_EQ(Held()->bytes_held.size(), 0u);
+  std::thread([] { EXPECT_EQ(Held()->bytes_held.size(), 0u); }).join();
 }
 
 TEST(PlanTest, AJobThatReachedItsTargetOrNeverWillIsEndedWithItsProbability) {

@@ -146,7 +146,7 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
     if (!finite_from_zero(option.steps_per_s)) {
       return sentence("job ", job.id, " runs at ", option.steps_per_s, " steps per second");
     }
-    if (name(option.sharing) == kNoName) {
+    if (option.sharing != Sharing::exclusive && name(option.sharing) == kNoName) {
       return sentence("job ", job.id, " has an option with sharing value ",
                       static_cast<int>(option.sharing));
     }

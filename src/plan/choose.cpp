@@ -7,20 +7,20 @@
 
 namespace glidepath::detail {
 
-bool Planner::in_the_way(const Offer& offer) const {
-  return offer.option->tier == reservation_.tier && offer.done_s > reservation_.shadow_s;
+bool Planner::in_the_way(const Candidate& candidate, const Offer& offer) const {
+  return offer.option->tier == reservation_.tier &&
+         done_s(candidate, offer) > reservation_.shadow_s;
 }
 
 void Planner::solve(const std::vector<std::size_t>& members) {
   std::vector<bool> barred(offers_.size(), false);
   for (;;) {
-    std::vector<std::size_t> offer_of;
-    const RoundPlan round = best_choice(columns(members, barred, offer_of), offer_of);
+    const RoundPlan round = best_choice(columns(members, barred));
     std::vector<std::pair<double, std::size_t>> late;
     std::int64_t late_gpus = 0;
     for (const std::int64_t i : round.chosen) {
-      const std::size_t o = offer_of[i];
-      if (!in_the_way(offers_[o])) continue;
+      const std::size_t o = columns_.offer[i];
+      if (!in_the_way(candidates_[columns_.job[i]], offers_[o])) continue;
       late.emplace_back(offers_[o].value / offers_[o].option->gpus, o);
       late_gpus += offers_[o].option->gpus;
     }
@@ -35,12 +35,13 @@ void Planner::solve(const std::vector<std::size_t>& members) {
     }
     reservation_.spare -= late_gpus;
     waiting_ += members.size() - round.chosen.size();
-    adopt(round, offer_of);
+    adopt(round);
     return;
   }
 }
 
-RoundPlan Planner::best_choice(const RoundView& round, const std::vector<std::size_t>& offer_of) {
+RoundPlan Planner::best_choice(const RoundView& round) {
+  const std::vector<std::size_t>& offer_of = columns_.offer;
   std::vector<double> prices(options_.prices.begin(), options_.prices.end());
   for (double& price : prices) price *= scale_;
   const RoundOptions options{.gap = options_.gap, .prices = prices};
@@ -59,37 +60,46 @@ RoundPlan Planner::best_choice(const RoundView& round, const std::vector<std::si
   return std::move(ordered.round);
 }
 
-RoundView Planner::columns(const std::vector<std::size_t>& members, const std::vector<bool>& barred,
-                           std::vector<std::size_t>& offer_of) {
-  job_.clear(), tier_.clear(), gpus_.clear(), value_.clear();
-  watts_.clear(), users_.clear(), groups_.clear();
-  std::size_t options = 0;
-  for (const std::size_t c : members) options += candidates_[c].end - candidates_[c].first;
-  offer_of.reserve(options), value_.reserve(options);
-  for (auto* column : {&job_, &tier_, &gpus_}) column->reserve(options);
+RoundView Planner::columns(const std::vector<std::size_t>& members,
+                           const std::vector<bool>& barred) {
+  const bool power = power_left_ < kInfinity;
+  const bool users = !user_.left.empty(), groups = !group_.left.empty();
+  auto& [job, tier, gpus, user, group, value, watts, offer_of] = columns_;
+  const auto resize = [&](std::size_t options) {
+    for (auto* column : {&job, &tier, &gpus}) column->resize(options);
+    user.resize(users ? options : 0), group.resize(groups ? options : 0);
+    value.resize(options), watts.resize(power ? options : 0);
+    offer_of.resize(options);
+  };
+  std::size_t most = 0, n = 0;
+  for (const std::size_t c : members) most += candidates_[c].end - candidates_[c].first;
+  resize(most);
   for (const std::size_t c : members) {
-    for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+    const Candidate& candidate = candidates_[c];
+    for (std::size_t o = candidate.first; o < candidate.end; ++o) {
       const Offer& offer = offers_[o];
-      if (barred[o] || too_late(offer)) continue;
-      offer_of.push_back(o);
-      job_.push_back(static_cast<std::int64_t>(c));
-      tier_.push_back(offer.option->tier);
-      gpus_.push_back(offer.option->gpus);
-      value_.push_back(scale_ * offer.value);
-      if (power_left_ < kInfinity) watts_.push_back(offer.watts);
-      if (!user_.left.empty()) users_.push_back(user_.of_job[c]);
-      if (!group_.left.empty()) groups_.push_back(group_.of_job[c]);
+      if (barred[o] || too_late(candidate, offer)) continue;
+      offer_of[n] = o;
+      job[n] = static_cast<std::int64_t>(c);
+      tier[n] = offer.option->tier;
+      gpus[n] = offer.option->gpus;
+      value[n] = scale_ * offer.value;
+      if (power) watts[n] = watts_of(offer);
+      if (users) user[n] = user_.of_job[c];
+      if (groups) group[n] = group_.of_job[c];
+      ++n;
     }
   }
-  RoundView round{.job = job_,
-                  .tier = tier_,
-                  .gpus = gpus_,
-                  .value = value_,
+  resize(n);
+  RoundView round{.job = job,
+                  .tier = tier,
+                  .gpus = gpus,
+                  .value = value,
                   .capacity = free_,
-                  .watts = watts_,
+                  .watts = watts,
                   .power_cap_w = std::max(0.0, power_left_),
-                  .user = users_,
-                  .group = groups_,
+                  .user = user,
+                  .group = group,
                   .user_quota = user_.left,
                   .group_quota = group_.left};
   if (options_.limits.in_nodes) {
@@ -101,10 +111,10 @@ RoundView Planner::columns(const std::vector<std::size_t>& members, const std::v
   return round;
 }
 
-void Planner::adopt(const RoundPlan& round, const std::vector<std::size_t>& offer_of) {
+void Planner::adopt(const RoundPlan& round) {
   for (const std::int64_t i : round.chosen) {
     const std::size_t row = i;
-    take(job_[row], offer_of[row], Fate::runs);
+    take(columns_.job[row], columns_.offer[row], Fate::runs);
   }
   plan_.bound += std::max(0.0, round.bound - round.value) / scale_;
   for (std::size_t t = 0; t < round.prices.size(); ++t) {

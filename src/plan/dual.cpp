@@ -6,8 +6,8 @@
 // minimised by a small simplex method, D is evaluated at its minimiser, the cut is added. Every
 // evaluation is a bound, so stopping early costs tightness and nothing else.
 #include <algorithm>
-#include <array>
 #include <limits>
+#include <utility>
 
 #include "common/interrupt.hpp"
 #include "common/parallel.hpp"
@@ -73,20 +73,17 @@ void add_job(const Round& round, std::size_t job, const double* price, Evaluatio
 /// The options of jobs without limits, a tile of jobs side by side.
 class Tiled {
  public:
-  /// False, and nothing is kept, where the options of a job do not go up by tier, or where the
-  /// jobs of a tile are so unlike that most of a slot would be empty.
+  /// False where the options of a job do not go up by tier, or where the jobs of a tile are so
+  /// unlike that most of a slot would be empty.
   bool fill(const Round& round, std::span<const std::int32_t> jobs) {
     std::size_t options = 0;
     for (const std::int32_t j : jobs) options += round.first[j + 1] - round.first[j];
     const std::size_t max_slots = kMaxSlots + options / kMinOptionsOfSlot;
-    value_.reserve(options), gpus_.reserve(options);
+    first_.clear(), tier_.clear();
     for (std::size_t j = 0; j < jobs.size(); j += kTileJobs) {
       first_.push_back(static_cast<std::uint32_t>(tier_.size()));
       const auto tile = jobs.subspan(j, std::min(kTileJobs, jobs.size() - j));
-      if (!add_tile(round, tile, max_slots)) {
-        *this = {};
-        return false;
-      }
+      if (!add_tile(round, tile) || tier_.size() > max_slots) return false;
     }
     first_.push_back(static_cast<std::uint32_t>(tier_.size()));
     return true;
@@ -98,48 +95,61 @@ class Tiled {
             value_.data(), gpus_.data()};
   }
 
+  [[nodiscard]] std::size_t bytes() const { return bytes_of(first_, tier_, value_, gpus_, slots_); }
+
  private:
   static constexpr std::size_t kMaxSlots = 64;         // of few jobs, however empty
   static constexpr std::size_t kMinOptionsOfSlot = 2;  // in the mean
 
-  bool add_tile(const Round& round, std::span<const std::int32_t> jobs, std::size_t max_slots) {
-    std::array<std::int32_t, kTileJobs> next{};
-    for (std::size_t i = 0; i < jobs.size(); ++i) next[i] = round.first[jobs[i]];
-    for (std::int32_t tier = 0; tier < round.tiers; ++tier) {
-      while (add_slot(round, jobs, tier, next)) {
-        if (tier_.size() > max_slots) return false;
+  /// A tier has as many slots as the most options that a job has on it.
+  bool add_tile(const Round& round, std::span<const std::int32_t> jobs) {
+    slots_.assign(round.tiers, 0);
+    for (const std::int32_t j : jobs) {
+      std::int32_t tier = kNone, same = 0;
+      for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
+        const std::int32_t next = round.at(o).tier;
+        if (next < tier) return false;
+        same = next == tier ? same + 1 : 1;
+        tier = next;
+        slots_[tier] = std::max(slots_[tier], same);
       }
     }
+    const std::size_t begin = tier_.size();
+    for (std::int32_t tier = 0; tier < round.tiers; ++tier) {
+      const std::int32_t slots =
+          std::exchange(slots_[tier], static_cast<std::int32_t>(tier_.size()));
+      tier_.insert(tier_.end(), slots, tier);
+    }
+    const std::size_t size = tier_.size() * kTileJobs;
+    if (value_.size() < size) value_.resize(2 * size), gpus_.resize(2 * size);
+    std::fill(value_.begin() + begin * kTileJobs, value_.begin() + size, 0.0);
+    std::fill(gpus_.begin() + begin * kTileJobs, gpus_.begin() + size, 0.0);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (next[i] != round.first[jobs[i] + 1]) return false;
+      std::int32_t tier = kNone;
+      std::size_t slot = 0;
+      for (std::int32_t o = round.first[jobs[i]]; o < round.first[jobs[i] + 1]; ++o) {
+        const Choice& choice = round.at(o);
+        slot = choice.tier == tier ? slot + 1 : slots_[choice.tier];
+        tier = choice.tier;
+        value_[slot * kTileJobs + i] = static_cast<double>(choice.value);
+        gpus_[slot * kTileJobs + i] = choice.gpus;
+      }
     }
     return true;
   }
 
-  /// The next option on a tier of each of the jobs; false where there is none.
-  bool add_slot(const Round& round, std::span<const std::int32_t> jobs, std::int32_t tier,
-                std::array<std::int32_t, kTileJobs>& next) {
-    bool any = false;
-    const std::size_t slot = value_.size();
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const std::int32_t o = next[i];
-      if (o == round.first[jobs[i] + 1] || round.at(o).tier != tier) continue;
-      if (!any) {
-        tier_.push_back(tier);
-        value_.resize(slot + kTileJobs, 0.0);
-        gpus_.resize(slot + kTileJobs, 0.0);
-        any = true;
-      }
-      value_[slot + i] = static_cast<double>(round.at(o).value);
-      gpus_[slot + i] = round.at(o).gpus;
-      ++next[i];
-    }
-    return any;
-  }
-
   std::vector<std::uint32_t> first_;
   std::vector<std::int32_t> tier_;
-  Vector value_, gpus_;
+  Vector value_, gpus_;              // at least as long as the slots
+  std::vector<std::int32_t> slots_;  // of the tile at hand: of each tier, then the first of them
+};
+
+/// What is as long as the jobs or their options.
+struct DualMemory {
+  std::vector<std::int32_t> free_jobs;
+  Tiled tiled;
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_of(free_jobs) + tiled.bytes(); }
 };
 
 /// The part of D that is a sum over jobs, at some prices. Quotas of users couple only the jobs of
@@ -152,6 +162,7 @@ class DualFunction {
     const std::size_t users = round.capacity.size() - rows_;
     quota_price_.assign(users, 0.0);
     user_jobs_.resize(users);
+    free_jobs_.clear();
     for (std::int32_t j = 0; j < round.jobs(); j += stride) {
       const std::size_t o = round.first[j];
       const std::int32_t user = round.limits.empty() ? kNone : round.limits[o].user;
@@ -197,20 +208,15 @@ class DualFunction {
     for (const Evaluation& sum : part) total.add(sum);
   }
 
-  /// As job by job: a job that takes nothing adds zeros.
+  /// As job by job: a job that takes nothing adds zeros, and GPUs are whole numbers, whose sum does
+  /// not depend on the order.
   void add_tiles(std::ptrdiff_t begin, std::ptrdiff_t end, const Vector& lambda,
                  Evaluation& sum) const {
     static_assert(kBlock % kTileJobs == 0);
-    constexpr std::ptrdiff_t kChunk = 256;  // jobs whose answers fit in the nearest cache
-    double best[kChunk], gpus[kChunk], tier[kChunk];
-    for (std::ptrdiff_t from = begin; from < end; from += kChunk) {
-      const std::ptrdiff_t to = std::min(end, from + kChunk);
-      plan_kernels().best_options(tiled_.from(from, to), lambda.data(), best, gpus, tier);
-      for (std::ptrdiff_t i = 0; i < to - from; ++i) {
-        sum.value += best[i];
-        sum.usage[static_cast<std::size_t>(static_cast<std::int32_t>(tier[i]))] += gpus[i];
-      }
-    }
+    Vector usage(rows_ * kTileJobs, 0.0);
+    sum.value = plan_kernels().best_options(tiled_.from(begin, end), lambda.data(), sum.value,
+                                            usage.data());
+    for (std::size_t i = 0; i < usage.size(); ++i) sum.usage[i / kTileJobs] += usage[i];
   }
 
   /// min over the user's price mu of mu Q + sum over the user's jobs. Between the two sides of the
@@ -259,8 +265,9 @@ class DualFunction {
   Execution execution_;
   double share_ = 1;
   Vector quota_price_;
-  std::vector<std::int32_t> free_jobs_;
-  Tiled tiled_;  // of these
+  Kept<DualMemory> memory_;
+  std::vector<std::int32_t>& free_jobs_ = memory_->free_jobs;
+  Tiled& tiled_ = memory_->tiled;  // of these
   bool is_tiled_ = false;
   std::vector<std::vector<std::int32_t>> user_jobs_;
 };
@@ -285,14 +292,12 @@ class CutModel {
   /// Minimiser in `x`; returns theta.
   double minimise(const Vector& lo, const Vector& hi, Vector& x) {
     if (basis_.empty()) first_basis();
-    Vector y(n_), column(n_), direction(n_);
+    Vector y(n_), column(n_), direction(n_), costs(n_);
     const PlanKernels& kernels = plan_kernels();
     const int limit = 60 * static_cast<int>(n_);
     for (int pivot = 0; pivot < limit; ++pivot) {
-      std::fill(y.begin(), y.end(), 0.0);
-      for (std::size_t r = 0; r < n_; ++r) {
-        kernels.add_multiple(n_, cost(basis_[r], lo, hi), &inverse_[r * n_], y.data());
-      }
+      for (std::size_t r = 0; r < n_; ++r) costs[r] = cost(basis_[r], lo, hi);
+      kernels.combine_rows(n_, costs.data(), inverse_.data(), y.data());
       const int entering = most_violated(y, lo, hi);
       if (entering < 0) break;
       fill(entering, column);
@@ -313,10 +318,8 @@ class CutModel {
       basis_[leave] = entering;
       const double scale = 1.0 / direction[leave];
       for (std::size_t c = 0; c < n_; ++c) inverse_[leave * n_ + c] *= scale;
-      for (std::size_t r = 0; r < n_; ++r) {
-        if (r == leave || direction[r] == 0) continue;
-        kernels.add_multiple(n_, -direction[r], &inverse_[leave * n_], &inverse_[r * n_]);
-      }
+      direction[leave] = 0;
+      kernels.eliminate(n_, direction.data(), &inverse_[leave * n_], inverse_.data());
     }
     double theta = -std::numeric_limits<double>::infinity();
     for (std::size_t t = 0; t < T_; ++t) x[t] = std::clamp(y[t + 1], lo[t], hi[t]);

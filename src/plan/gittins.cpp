@@ -43,14 +43,20 @@ double index_of_sorted(std::span<const double> q) {
   const auto block = [&](std::size_t b) {
     return q.subspan(b * kBlock, std::min(kBlock, finite - b * kBlock));
   };
-  std::vector<double> served((finite + kBlock - 1) / kBlock + 1, 0.0);  // by the blocks before
+  const std::size_t blocks = (finite + kBlock - 1) / kBlock;
+  constexpr std::size_t kFewBlocks = 32;  // so many need no memory
+  std::array<double, kFewBlocks + 1> few;
+  std::vector<double> many;
+  if (blocks > kFewBlocks) many.resize(blocks + 1);
+  double* const served = blocks > kFewBlocks ? many.data() : few.data();
+  served[0] = 0;  // by the blocks before
   double best = 0, done = 0;
-  for (std::size_t b = 0; b + 1 < served.size(); ++b) {
+  for (std::size_t b = 0; b < blocks; ++b) {
     served[b + 1] = served[b] + detail::sum_of(block(b));
     done += static_cast<double>(block(b).size());
     best = std::max(best, done / (served[b + 1] + (n - done) * block(b).back()));
   }
-  for (std::size_t b = 0; b + 1 < served.size(); ++b) {
+  for (std::size_t b = 0; b < blocks; ++b) {
     const auto before = static_cast<double>(b * kBlock);
     const auto end = before + static_cast<double>(block(b).size());
     if (end <= best * (served[b] + (n - before) * block(b).front())) continue;

@@ -11,10 +11,10 @@ HWY_BEFORE_NAMESPACE();
 namespace glidepath::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void best_options(const OptionTiles& tiles, const double* price, double* best, double* gpus,
-                  double* tier) {
+double best_options(const OptionTiles& tiles, const double* price, double value, double* usage) {
   const hn::CappedTag<double, kTileJobs> d;
   const size_t lanes = hn::Lanes(d);
+  HWY_ALIGN double best[kTileJobs], gpus[kTileJobs], tier[kTileJobs];
   for (size_t tile = 0; tile < tiles.tiles; ++tile) {
     for (size_t lane = 0; lane < kTileJobs; lane += lanes) {
       auto top = hn::Zero(d), top_gpus = hn::Zero(d), top_tier = hn::Zero(d);
@@ -28,12 +28,16 @@ void best_options(const OptionTiles& tiles, const double* price, double* best, d
         top_gpus = hn::IfThenElse(better, k, top_gpus);
         top_tier = hn::IfThenElse(better, hn::Set(d, static_cast<double>(t)), top_tier);
       }
-      const size_t job = tile * kTileJobs + lane;
-      hn::StoreU(top, d, best + job);
-      hn::StoreU(top_gpus, d, gpus + job);
-      hn::StoreU(top_tier, d, tier + job);
+      hn::Store(top, d, best + lane);
+      hn::Store(top_gpus, d, gpus + lane);
+      hn::Store(top_tier, d, tier + lane);
+    }
+    for (size_t i = 0; i < kTileJobs; ++i) {
+      value += best[i];
+      usage[static_cast<size_t>(static_cast<int32_t>(tier[i])) * kTileJobs + i] += gpus[i];
     }
   }
+  return value;
 }
 
 void cuts_at(size_t n, size_t dimensions, size_t stride, const double* b, const double* g,
@@ -55,18 +59,40 @@ void cuts_at(size_t n, size_t dimensions, size_t stride, const double* b, const 
   }
 }
 
-void add_multiple(size_t n, double a, const double* x, double* y) {
+void combine_rows(size_t n, const double* a, const double* m, double* y) {
   const hn::ScalableTag<double> d;
   const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto product = hn::Mul(hn::Set(d, a), hn::LoadU(d, x + i));
-    hn::StoreU(hn::Add(hn::LoadU(d, y + i), product), d, y + i);
+  size_t c = 0;
+  for (; c + lanes <= n; c += lanes) {
+    auto sum = hn::Zero(d);
+    for (size_t r = 0; r < n; ++r) {
+      sum = hn::Add(sum, hn::Mul(hn::Set(d, a[r]), hn::LoadU(d, m + r * n + c)));
+    }
+    hn::StoreU(sum, d, y + c);
   }
-  for (; i < n; ++i) y[i] += a * x[i];
+  for (; c < n; ++c) {
+    double sum = 0;
+    for (size_t r = 0; r < n; ++r) sum += a[r] * m[r * n + c];
+    y[c] = sum;
+  }
 }
 
-PlanKernels plan_table() { return {best_options, cuts_at, add_multiple}; }
+void eliminate(size_t n, const double* a, const double* x, double* m) {
+  const hn::ScalableTag<double> d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t r = 0; r < n; ++r) {
+    if (a[r] == 0) continue;
+    double* row = m + r * n;
+    size_t c = 0;
+    for (; c + lanes <= n; c += lanes) {
+      const auto product = hn::Mul(hn::Set(d, a[r]), hn::LoadU(d, x + c));
+      hn::StoreU(hn::Sub(hn::LoadU(d, row + c), product), d, row + c);
+    }
+    for (; c < n; ++c) row[c] -= a[r] * x[c];
+  }
+}
+
+PlanKernels plan_table() { return {best_options, cuts_at, combine_rows, eliminate}; }
 
 }  // namespace glidepath::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

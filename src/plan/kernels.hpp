@@ -22,15 +22,18 @@ struct OptionTiles {
 /// The loops in which the prices of a round are found. Each number is computed by the same
 /// operations in the same order as without vectors, so every instruction set gives the same bytes.
 struct PlanKernels {
-  /// For each job max(0, max_o v - lambda k), and the GPUs and the tier of its first maximiser: 0
-  /// GPUs where no option is worth its price.
-  void (*best_options)(const OptionTiles& tiles, const double* price, double* best, double* gpus,
-                       double* tier);
+  /// `value` plus the sum, job after job, of max(0, max_o v - lambda k). Adds to `usage` the GPUs
+  /// of the first maximisers where that is above 0: kTileJobs numbers of each tier, for those that
+  /// are first in their tiles, second and so on.
+  double (*best_options)(const OptionTiles& tiles, const double* price, double value,
+                         double* usage);
   /// out_i = b_i + sum_t g_ti x_t for n cuts; the slopes by t lie `stride` apart.
   void (*cuts_at)(std::size_t n, std::size_t dimensions, std::size_t stride, const double* b,
                   const double* g, const double* x, double* out);
-  /// y += a x
-  void (*add_multiple)(std::size_t n, double a, const double* x, double* y);
+  /// y_c = sum_r a_r m_rc, of n rows and columns
+  void (*combine_rows)(std::size_t n, const double* a, const double* m, double* y);
+  /// m_rc -= a_r x_c where a_r is not 0, of n rows and columns
+  void (*eliminate)(std::size_t n, const double* a, const double* x, double* m);
 };
 
 [[nodiscard]] const PlanKernels& plan_kernels();

@@ -25,16 +25,16 @@ double budget_left(const Job& job) {
 
 }  // namespace
 
-RemainingWork Planner::work_of(const Job& job, const LearnedValues* values) const {
-  RemainingWork work = remaining_work(job, options_);
+void Planner::find_work(const Job& job, const LearnedValues* values, RemainingWork& work) const {
+  remaining_work(job, options_, work);
+  if (values == nullptr) return;
   const double left = budget_left(job);
   double fastest = 0;
   for (const Option& option : job.options) fastest = std::max(fastest, option.steps_per_s);
-  if (values == nullptr || !(left > 0 && fastest > 0)) return work;
-  if (!work.steps.empty() && work.steps.back() < kInfinity) return work;
+  if (!(left > 0 && fastest > 0)) return;
+  if (!work.steps.empty() && work.steps.back() < kInfinity) return;
   work.steps = within_budget(std::move(work.steps), std::max(left, fastest), *values);
   work.index = gittins_index(work.steps);
-  return work;
 }
 
 std::string Planner::find_usable(const Candidate& candidate,
@@ -65,12 +65,13 @@ void Planner::look_at_crowd() {
   const LearnedValues values(options_.learned);
   crowd_ = Crowd(snapshot_.tiers.size());
   bool budgets = false;
-  std::vector<const Option*> usable;
+  std::vector<const Option*>& usable = memory_->usable;
+  RemainingWork& work = memory_->work;
   for (const Candidate& candidate : candidates_) {
     const Job& job = *candidate.job;
     // One that cannot be planned is none of the crowd: the others are planned as without it.
     if (candidate.fate == Fate::broken || !find_usable(candidate, usable).empty()) continue;
-    const RemainingWork work = work_of(job, &values);
+    find_work(job, &values, work);
     budgets = budgets || budget_left(job) > 0;
     if (!(budget_left(job) > 0) &&
         (job.remaining_steps.empty() || work.never > 0 || !(work.index > 0))) {
@@ -119,20 +120,72 @@ double Planner::corrected(const Candidate& candidate, const RemainingWork& work,
   return std::exp(correction(weights_.first<kTerms>(), prospect, crowd_));
 }
 
+double Planner::done_s(const Candidate& candidate, const Offer& offer) const {
+  const Job& job = *candidate.job;
+  const double steps_per_s = offer.option->steps_per_s;
+  const double ends_s =
+      steps_per_s > 0 ? restart_s(candidate, offer.keeps) + candidate.likely_steps / steps_per_s
+                      : kInfinity;
+  if (!job.preemptible) return ends_s;
+  const double ran_s = offer.keeps ? std::max(0.0, snapshot_.now_s - candidate.held->since_s) : 0;
+  return std::min(std::max(0.0, stays_s(job) - ran_s), ends_s);
+}
+
+void Planner::add_offers(Candidate& candidate, const RemainingWork& work,
+                         const std::vector<const Option*>& usable) {
+  const Job& job = *candidate.job;
+  const Allocation* held = candidate.held;
+  valuation_.set_job(job, work, usable);
+  const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;
+  double fastest = 0, largest = 0;
+  for (const Option* option : usable) fastest = std::max(fastest, option->steps_per_s);
+  const Offer* before = nullptr;
+  for (const Option* option : usable) {
+    const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
+    const bool alike = by_speed_alone_ && before != nullptr && before->keeps == keeps &&
+                       before->option->steps_per_s == option->steps_per_s;
+    const double worth = (keeps ? 1 + options_.dynamics.hysteresis : 1.0) * (1 + age * age);
+    for (std::size_t g = 0; g < by_objective_.size(); ++g) {
+      if (alike) {
+        by_objective_[g].push_back(by_objective_[g].back());
+        continue;
+      }
+      const Objective objective = options_.objectives[g].objective;
+      const double learned =
+          objective == Objective::learned ? corrected(candidate, work, *option, fastest) : 1;
+      const double restart = restart_s(candidate, keeps);
+      const double v = worth * learned * valuation_.value(objective, *option, restart);
+      largest = std::max(largest, v <= kMaxValue ? v : kInfinity);
+      by_objective_[g].push_back(v);
+    }
+    before = &offers_.emplace_back(Offer{option, 0, keeps});
+  }
+  candidate.end = offers_.size();
+  if (largest > kMaxValue) {
+    for (std::vector<double>& values : by_objective_) values.resize(candidate.first);
+    offers_.resize(candidate.first);
+    leave_out(candidate,
+              sentence("job ", job.id, " is worth more than ", kMaxValue, " per second"));
+  }
+}
+
 void Planner::evaluate() {
   look_at_crowd();
-  std::vector<const Option*> usable;
+  std::vector<const Option*>& usable = memory_->usable;
+  RemainingWork& work = memory_->work;
   by_objective_.resize(options_.objectives.size());
+  by_speed_alone_ =
+      std::ranges::all_of(options_.objectives, counts_speed_alone, &WeightedObjective::objective);
   std::size_t options = 0;
   for (const Job& job : snapshot_.jobs) options += job.options.size();
-  offers_.reserve(options);
-  for (std::vector<double>& values : by_objective_) values.reserve(options);
+  offers_.clear(), offers_.reserve(options);
+  for (std::vector<double>& values : by_objective_) values.clear(), values.reserve(options);
   for (Candidate& candidate : candidates_) {
     check_interrupt();
     const Job& job = *candidate.job;
     candidate.first = candidate.end = offers_.size();
     if (candidate.fate == Fate::broken) continue;
-    const RemainingWork work = work_of(job, learned_ ? &*learned_ : nullptr);
+    find_work(job, learned_ ? &*learned_ : nullptr, work);
     if (std::max(work.reached, work.never) >= options_.stop_probability &&
         !job.remaining_steps.empty()) {
       candidate.fate = Fate::ended;
@@ -143,40 +196,9 @@ void Planner::evaluate() {
       leave_out(candidate, std::move(fault));
       continue;
     }
-    valuation_.set_job(job, work, usable);
-    const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;
-    double largest = 0;
-    const double likely_steps = work.quantile(kEndQuantile);
-    double fastest = 0;
-    for (const Option* option : usable) fastest = std::max(fastest, option->steps_per_s);
-    for (const Option* option : usable) {
-      const Allocation* held = candidate.held;
-      const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
-      const double restart_s = !keeps && job.attained_s > 0 ? job.restart_s : 0.0;
-      const double worth = (keeps ? 1 + options_.dynamics.hysteresis : 1.0) * (1 + age * age);
-      for (std::size_t g = 0; g < by_objective_.size(); ++g) {
-        const Objective objective = options_.objectives[g].objective;
-        const double learned =
-            objective == Objective::learned ? corrected(candidate, work, *option, fastest) : 1;
-        const double v = worth * learned * valuation_.value(objective, *option, restart_s);
-        largest = std::max(largest, v <= kMaxValue ? v : kInfinity);
-        by_objective_[g].push_back(v);
-      }
-      const double ends_s =
-          option->steps_per_s > 0 ? restart_s + likely_steps / option->steps_per_s : kInfinity;
-      const double ran_s = keeps ? std::max(0.0, snapshot_.now_s - held->since_s) : 0;
-      const double exempt_s = std::max(0.0, stays_s(job) - ran_s);
-      const double time_s = restart_s + 1 / (option->steps_per_s * work.index);
-      offers_.push_back({option, 0, valuation_.power(*option),
-                         job.preemptible ? std::min(exempt_s, ends_s) : ends_s, time_s, keeps});
-    }
-    candidate.end = offers_.size();
-    if (largest > kMaxValue) {
-      for (std::vector<double>& values : by_objective_) values.resize(candidate.first);
-      offers_.resize(candidate.first);
-      leave_out(candidate,
-                sentence("job ", job.id, " is worth more than ", kMaxValue, " per second"));
-    }
+    candidate.index = work.index;
+    candidate.likely_steps = work.quantile(kEndQuantile);
+    add_offers(candidate, work, usable);
   }
   combine();
   charge_restarts();
@@ -206,14 +228,14 @@ void Planner::combine() {
     }
   }
   if (in_order()) return;
-  by_objective_.clear();
+  for (std::vector<double>& values : by_objective_) values.clear();  // the offers have them
   for (std::size_t o = 0; o < offers_.size(); ++o) {
     offers_[o].value = std::max(0.0, offers_[o].value - joules_of(o));
   }
 }
 
 double Planner::joules_of(std::size_t o) const {  // value of what its power costs
-  return options_.joule_value * offers_[o].watts;
+  return options_.joule_value == 0 ? 0 : options_.joule_value * watts_of(offers_[o]);
 }
 
 void Planner::charge_restarts() {
@@ -243,7 +265,7 @@ void Planner::charge_restarts() {
       last[t] = &candidate;
       if (density(offer) <= of_tier[t].back().density) continue;
       const double gpus = offer.option->gpus;
-      of_tier[t].back() = {density(offer), gpus, gpus * offer.time_s};
+      of_tier[t].back() = {density(offer), gpus, gpus * time_s(candidate, offer)};
     }
   }
   for (auto& [priority, of_tier] : of_class) {
@@ -273,7 +295,9 @@ void Planner::charge_restarts() {
       const double held_s = all.gpu_s / std::min(all.gpus, static_cast<double>(free_[t]));
       const double factor = 1 + candidate.job->restart_s / held_s;
       offer.value *= factor;
-      for (auto& values : by_objective_) values[o] *= factor;
+      for (auto& values : by_objective_) {
+        if (in_order()) values[o] *= factor;
+      }
     }
   }
 }

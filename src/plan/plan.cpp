@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "common/require.hpp"
@@ -42,12 +43,38 @@ Plan Planner::run() {
   return std::move(plan_);
 }
 
+std::size_t PlanMemory::bytes() const {
+  std::size_t sum = bytes_of(places, candidates, usable, work.steps, offers) +
+                    bytes_of(columns.job, columns.tier, columns.gpus, columns.user, columns.group) +
+                    bytes_of(columns.value, columns.watts, columns.offer);
+  for (const std::vector<double>& values : by_objective) sum += bytes_of(values);
+  return sum;
+}
+
+bool Planner::find_places() {
+  auto& places = memory_->places;
+  places.clear();
+  for (std::size_t j = 0; j < snapshot_.jobs.size(); ++j) {
+    places.emplace_back(snapshot_.jobs[j].id, j);
+  }
+  if (!std::is_sorted(places.begin(), places.end())) std::sort(places.begin(), places.end());
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  return std::adjacent_find(places.begin(), places.end(), same) != places.end();
+}
+
+std::size_t Planner::place_of(std::int64_t id) const {
+  const auto& places = memory_->places;
+  const auto found = std::lower_bound(places.begin(), places.end(), std::pair{id, std::size_t{0}});
+  return found != places.end() && found->first == id ? found->second : candidates_.size();
+}
+
 void Planner::candidates() {
-  candidates_.resize(snapshot_.jobs.size());
-  index_.reserve(candidates_.size());
+  candidates_.assign(snapshot_.jobs.size(), {});
+  const bool repeats = find_places();
+  std::unordered_set<std::int64_t> seen;
   for (std::size_t j = 0; j < candidates_.size(); ++j) {
     const Job& job = snapshot_.jobs[j];
-    if (!index_.emplace(job.id, j).second) refuse("plan: job ", job.id, " appears twice");
+    if (repeats && !seen.insert(job.id).second) refuse("plan: job ", job.id, " appears twice");
     if (job.id < 0 && options_.limits.sharing != Sharing::exclusive) {
       refuse("plan: job ", job.id, " has an id below 0, which no partner on shared GPUs can name");
     }
@@ -57,9 +84,11 @@ void Planner::candidates() {
     }
   }
   for (const Allocation& held : snapshot_.running) {
-    const auto found = index_.find(held.job);
-    if (found == index_.end()) refuse("plan: job ", held.job, " runs but is not in the queue");
-    Candidate& candidate = candidates_[found->second];
+    const std::size_t place = place_of(held.job);
+    if (place == candidates_.size()) {
+      refuse("plan: job ", held.job, " runs but is not in the queue");
+    }
+    Candidate& candidate = candidates_[place];
     if (candidate.held) refuse("plan: job ", held.job, " holds two allocations");
     if (held.gpus < 1) {
       refuse("plan: job ", held.job, " runs on ", held.gpus, " GPUs, expected at least 1");
@@ -109,7 +138,7 @@ void Planner::charge(std::size_t c, int gpus, double watts) {
 
 bool Planner::fits(std::size_t c, const Offer& offer) const {
   const int gpus = offer.option->gpus;
-  return gpus <= free_[offer.option->tier] && allowed(c, gpus, offer.watts);
+  return gpus <= free_[offer.option->tier] && allowed(c, gpus, watts_of(offer));
 }
 
 bool Planner::packs(const Offer& offer) const {
@@ -125,7 +154,7 @@ bool Planner::packs(const Offer& offer) const {
 void Planner::take(std::size_t c, std::size_t o, Fate fate) {
   const Offer& offer = offers_[o];
   free_[offer.option->tier] -= offer.option->gpus;
-  charge(c, offer.option->gpus, offer.watts);
+  charge(c, offer.option->gpus, watts_of(offer));
   taken_tier_.push_back(offer.option->tier);
   taken_gpus_.push_back(offer.option->gpus);
   candidates_[c].fate = fate;
@@ -136,7 +165,7 @@ void Planner::take(std::size_t c, std::size_t o, Fate fate) {
 
 void Planner::leave_out(Candidate& candidate, std::string fault) {
   candidate.fate = Fate::broken;
-  candidate.fault = std::move(fault);
+  faults_[&candidate - candidates_.data()] = std::move(fault);
   candidate.end = candidate.first;
 }
 

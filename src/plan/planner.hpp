@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "common/kept.hpp"
 #include "common/numbers.hpp"
 #include "plan/learned.hpp"
 #include "plan/value.hpp"
@@ -30,16 +32,15 @@ struct Candidate {
   const Allocation* held = nullptr;
   std::size_t first = 0, end = 0;  ///< its offers
   Fate fate = Fate::waits;
-  std::size_t offer = 0;  ///< the one taken, when it runs
-  std::string fault{};    ///< why it cannot be planned, when it is broken
+  std::size_t offer = 0;    ///< the one taken, when it runs
+  double index = 0;         ///< Gittins index of the steps still needed
+  double likely_steps = 0;  ///< quantile kEndQuantile of them
 };
 
 /// An option of a job with its value per second.
 struct Offer {
   const Option* option = nullptr;
-  double value = 0, watts = 0;
-  double done_s = 0;   ///< when its GPUs can be had again, at the latest (quantile kEndQuantile)
-  double time_s = 0;   ///< 1 / its Gittins index: how long it is expected to hold them
+  double value = 0;
   bool keeps = false;  ///< the allocation that the job holds
 };
 
@@ -56,6 +57,26 @@ struct Pair {
   std::size_t host = 0, guest = 0, guest_offer = 0;
   double host_speed = 1, guest_speed = 1;
   double gain = 0;
+};
+
+/// The options of a class of jobs, as a RoundView has them.
+struct RoundColumns {
+  std::vector<std::int64_t> job, tier, gpus, user, group;
+  std::vector<double> value, watts;
+  std::vector<std::size_t> offer;  ///< of each option
+};
+
+/// What is as long as the jobs or their options: each plan fills it anew.
+struct PlanMemory {
+  std::vector<std::pair<std::int64_t, std::size_t>> places;  ///< candidates by the ids of the jobs
+  std::vector<Candidate> candidates;
+  std::vector<const Option*> usable;  ///< options of the job at hand
+  RemainingWork work;                 ///< of it
+  std::vector<Offer> offers;
+  std::vector<std::vector<double>> by_objective;
+  RoundColumns columns;
+
+  [[nodiscard]] std::size_t bytes() const;
 };
 
 class Planner {
@@ -75,6 +96,10 @@ class Planner {
 
   // plan.cpp: who is there, what is left, what is decided
   void candidates();
+  /// Sorts the ids; whether one is there twice.
+  [[nodiscard]] bool find_places();
+  /// The candidate of a job's id; none beyond the last.
+  [[nodiscard]] std::size_t place_of(std::int64_t id) const;
   void quotas(const std::vector<Quota>& given, std::string Job::*key, Quotas& out) const;
   /// Power and quotas leave room for GPUs of a job.
   [[nodiscard]] bool allowed(std::size_t c, int gpus, double watts) const;
@@ -92,15 +117,30 @@ class Planner {
   /// GPUs that are not one of them; else "".
   [[nodiscard]] std::string find_usable(const Candidate& candidate,
                                         std::vector<const Option*>& usable) const;
+  [[nodiscard]] double restart_s(const Candidate& candidate, bool keeps) const {
+    return !keeps && candidate.job->attained_s > 0 ? candidate.job->restart_s : 0.0;
+  }
+  [[nodiscard]] double watts_of(const Offer& offer) const {
+    return valuation_.power(*offer.option);
+  }
+  /// When the GPUs of an offer can be had again, at the latest (quantile kEndQuantile).
+  [[nodiscard]] double done_s(const Candidate& candidate, const Offer& offer) const;
+  /// 1 / its Gittins index: how long it is expected to hold them.
+  [[nodiscard]] double time_s(const Candidate& candidate, const Offer& offer) const {
+    return restart_s(candidate, offer.keeps) + 1 / (offer.option->steps_per_s * candidate.index);
+  }
   /// For the objective `learned`: what all jobs are like, and whether its values hold for them.
   void look_at_crowd();
   /// What is left of a job; with `values` as far as its budget says where its forecast does not.
-  [[nodiscard]] RemainingWork work_of(const Job& job, const LearnedValues* values) const;
+  void find_work(const Job& job, const LearnedValues* values, RemainingWork& work) const;
   /// exp(z) of an option, 1 where the values do not hold.
   [[nodiscard]] double corrected(const Candidate& candidate, const RemainingWork& work,
                                  const Option& option, double fastest) const;
   /// Options that fit the hardware, with their values; jobs at either end of their forecast end.
   void evaluate();
+  /// Adds the offers of a job that can be planned.
+  void add_offers(Candidate& candidate, const RemainingWork& work,
+                  const std::vector<const Option*>& usable);
   /// One objective keeps its unit; several are brought to mean 1 and weighted. Objectives in order
   /// stay apart, a later one is worth a little only where nothing else decides.
   void combine();
@@ -138,18 +178,17 @@ class Planner {
 
   // choose.cpp
   /// An offer that would sit on reserved GPUs when their time comes.
-  [[nodiscard]] bool in_the_way(const Offer& offer) const;
+  [[nodiscard]] bool in_the_way(const Candidate& candidate, const Offer& offer) const;
   /// Such an offer of more GPUs than are spare.
-  [[nodiscard]] bool too_late(const Offer& offer) const {
-    return in_the_way(offer) && offer.option->gpus > reservation_.spare;
+  [[nodiscard]] bool too_late(const Candidate& candidate, const Offer& offer) const {
+    return in_the_way(candidate, offer) && offer.option->gpus > reservation_.spare;
   }
   /// The knapsack of one class. Fillers of reserved GPUs that stay too long may together use no
   /// more than what is spare; those of least value go until that holds.
   void solve(const std::vector<std::size_t>& members);
-  RoundPlan best_choice(const RoundView& round, const std::vector<std::size_t>& offer_of);
-  RoundView columns(const std::vector<std::size_t>& members, const std::vector<bool>& barred,
-                    std::vector<std::size_t>& offer_of);
-  void adopt(const RoundPlan& round, const std::vector<std::size_t>& offer_of);
+  RoundPlan best_choice(const RoundView& round);
+  RoundView columns(const std::vector<std::size_t>& members, const std::vector<bool>& barred);
+  void adopt(const RoundPlan& round);
 
   // share.cpp
   /// Power that a guest adds: together the two keep a GPU busy at most all the time.
@@ -173,12 +212,14 @@ class Planner {
   const Snapshot& snapshot_;
   const PlanOptions& options_;
   Valuation valuation_;
-  std::vector<Candidate> candidates_;
-  std::unordered_map<std::int64_t, std::size_t> index_;  // candidate of a job's id
-  std::vector<Offer> offers_;
-  std::vector<std::vector<double>>
-      by_objective_;  // values of the offers, apart for objectives in order
-  double scale_ = 1;  // of the values in a round
+  Kept<PlanMemory> memory_;
+  std::vector<Candidate>& candidates_ = memory_->candidates;
+  std::unordered_map<std::size_t, std::string> faults_;  // why a broken candidate is not planned
+  std::vector<Offer>& offers_ = memory_->offers;
+  // Values of the offers, apart for objectives in order.
+  std::vector<std::vector<double>>& by_objective_ = memory_->by_objective;
+  bool by_speed_alone_ = false;  // options of a job that are as fast are worth the same
+  double scale_ = 1;             // of the values in a round
   Crowd crowd_;
   std::optional<LearnedValues> learned_;
   std::span<const double> weights_;  // of these, those for the jobs at hand
@@ -189,8 +230,7 @@ class Planner {
   Reservation reservation_;
   std::size_t waiting_ = 0;  // jobs that might run and do not
   std::unordered_map<std::size_t, Pair> partner_;
-  std::vector<std::int64_t> job_, tier_, gpus_, users_, groups_;  // columns of a round
-  std::vector<double> value_, watts_;
+  RoundColumns& columns_ = memory_->columns;
   Plan plan_;
 };
 

@@ -144,23 +144,31 @@ void copy_options(const RoundView& view, Round& round) {
   const std::size_t n = view.job.size();
   const std::vector<std::int32_t> order = grouped(view.job);
   const auto at = [&](std::size_t i) { return order.empty() ? i : std::size_t(order[i]); };
+  const bool limited = !view.user.empty() || !view.group.empty() || !view.watts.empty();
   round.first.reserve(n / 4 + 2);
-  round.option.reserve(n);
-  round.original.reserve(n);
+  round.option.resize(n);
+  round.original.resize(n);
   round.first.push_back(0);
+  std::int32_t end = 0;
   const auto close_job = [&] {
-    const auto end = static_cast<std::int32_t>(round.option.size());
     if (end != round.first.back()) round.first.push_back(end);
   };
+  std::int64_t before = n > 0 ? view.job[at(0)] : 0;
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t o = at(i);
-    if (i > 0 && view.job[o] != view.job[at(i - 1)]) close_job();
-    if (view.value[o] == 0 || !fits_alone(view, round, o)) continue;
-    round.option.push_back(
-        {0, static_cast<std::int32_t>(view.tier[o]), static_cast<std::int32_t>(view.gpus[o])});
-    round.original.push_back(static_cast<std::int64_t>(o));
+    if (view.job[o] != before) close_job();
+    before = view.job[o];
+    const bool fits =
+        limited ? fits_alone(view, round, o) : view.gpus[o] <= round.capacity[view.tier[o]];
+    if (view.value[o] == 0 || !fits) continue;
+    round.option[end] = {0, static_cast<std::int32_t>(view.tier[o]),
+                         static_cast<std::int32_t>(view.gpus[o])};
+    round.original[end] = static_cast<std::int64_t>(o);
+    ++end;
   }
   close_job();
+  round.option.resize(end);
+  round.original.resize(end);
 }
 
 /// Bits of a value with which one for each job adds up to less than 2^62.
@@ -270,18 +278,28 @@ void close_overfull(const RoundView& view, Round& round) {
 /// of a node that gangs take do not divide one another and the node.
 void find_unpackable(const RoundView& view, Round& round) {
   round.node.assign(round.tiers, 0);
+  if (view.node_gpus.empty()) return;
+  constexpr std::int64_t kSmallParts = 64;
   std::vector<std::vector<std::int64_t>> parts(view.node_gpus.size());
+  std::vector<std::uint64_t> small(view.node_gpus.size(), 0);  // a bit for each part that is there
   const auto add = [&](std::size_t tier, std::int64_t gpus) {
-    if (tier >= parts.size() || view.node_gpus[tier] < 2) return;
-    const std::int64_t part = gpus % view.node_gpus[tier];
-    if (part > 0 && (parts[tier].empty() || part != parts[tier].back()))
+    const std::int64_t node = view.node_gpus[tier];
+    if (node < 2) return;
+    const std::int64_t part = gpus < node ? gpus : gpus % node;
+    if (part < kSmallParts) {
+      small[tier] |= std::uint64_t{1} << part;
+    } else if (parts[tier].empty() || part != parts[tier].back()) {
       parts[tier].push_back(part);
+    }
   };
   for (const Choice& o : round.option) add(o.tier, o.gpus);
   for (std::size_t t = 0; t < parts.size(); ++t) {
     const std::int64_t node = view.node_gpus[t];
     if (node < 2) continue;
     for (const std::int64_t gpus : round.taken[t]) add(t, gpus);
+    for (std::int64_t part = 1; part < kSmallParts; ++part) {
+      if ((small[t] >> part & 1) != 0) parts[t].push_back(part);
+    }
     parts[t].push_back(node);
     std::sort(parts[t].begin(), parts[t].end());
     for (std::size_t i = 1; i < parts[t].size(); ++i) {
@@ -292,9 +310,11 @@ void find_unpackable(const RoundView& view, Round& round) {
 
 }  // namespace
 
-Round read_round(const RoundView& view) {
+void read_round(const RoundView& view, Round& round) {
   check(view);
-  Round round;
+  round.first.clear(), round.option.clear(), round.limits.clear(), round.original.clear();
+  round.quantum = 1;
+  round.exact = round.packs = true;
   round.tiers = static_cast<std::int32_t>(view.capacity.size());
   round.capacity.assign(view.capacity.begin(), view.capacity.end());
   round.nodes.assign(view.node_gpus.size(), 0);
@@ -304,6 +324,7 @@ Round read_round(const RoundView& view) {
     round.nodes[t] = round.capacity[t] / view.node_gpus[t];
   }
   round.taken.resize(view.capacity.size());
+  for (std::vector<std::int64_t>& gangs : round.taken) gangs.clear();
   for (std::size_t i = 0; i < view.taken_gpus.size(); ++i) {
     const std::size_t t = view.taken_tier[i];
     round.capacity[t] -= std::min(view.taken_gpus[i], round.capacity[t]);
@@ -314,7 +335,6 @@ Round read_round(const RoundView& view) {
   count_values(view, round);
   add_limits(view, round);
   find_unpackable(view, round);
-  return round;
 }
 
 }  // namespace glidepath::detail

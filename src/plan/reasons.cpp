@@ -24,7 +24,7 @@ double Planner::rent(const Offer& offer) const {  // what its GPUs cost at today
 
 std::string Planner::reason(std::size_t c) const {
   const Candidate& candidate = candidates_[c];
-  if (candidate.fate == Fate::broken) return "cannot be planned: " + candidate.fault;
+  if (candidate.fate == Fate::broken) return "cannot be planned: " + faults_.at(c);
   if (candidate.fate == Fate::ended) return reason_of_end(*candidate.job);
   if (candidate.fate == Fate::waits) return reason_of_wait(c);
   const Offer& offer = offers_[candidate.offer];
@@ -107,8 +107,9 @@ std::string Planner::reason_of_wait(std::size_t c) const {
   bool kept_for_another = false;
   for (std::size_t o = candidate.first; o < candidate.end; ++o) {
     if (offers_[o].value * rent(*best) > best->value * rent(offers_[o])) best = &offers_[o];
-    kept_for_another = kept_for_another || (offers_[o].value > 0 && in_the_way(offers_[o]) &&
-                                            !options_.limits.in_nodes && fits(c, offers_[o]));
+    kept_for_another =
+        kept_for_another || (offers_[o].value > 0 && in_the_way(candidate, offers_[o]) &&
+                             !options_.limits.in_nodes && fits(c, offers_[o]));
   }
   const int k = best->option->gpus;
   const char* where = snapshot_.tiers[best->option->tier].name.c_str();

@@ -28,10 +28,30 @@ bool before_in_rank(const Move& a, const Move& b) {
 
 void sort_moves(std::vector<Move>& moves) { std::sort(moves.begin(), moves.end(), before_in_rank); }
 
+struct RepairMemory {
+  std::vector<Move> moves;
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_of(moves); }
+};
+
+/// Whether v - lambda k of each option is a 64-bit number, and the difference of two of them.
+bool is_narrow(const Round& round, const Prices& price) {
+  if (!round.limits.empty()) return false;
+  std::int64_t top_price = 0, top_gpus = 0;
+  for (const std::int64_t p : price) top_price = std::max(top_price, p);
+  for (const Choice& o : round.option) top_gpus = std::max<std::int64_t>(top_gpus, o.gpus);
+  return Wide{top_price} * top_gpus < Wide{1} << 61;  // values are less
+}
+
 class Repair {
  public:
   Repair(const Round& round, const Prices& price, const Inner& inner)
-      : round_(round), price_(price), inner_(inner), choice_(inner.best), free_(price.size()) {
+      : round_(round),
+        price_(price),
+        inner_(inner),
+        narrow_(is_narrow(round, price)),
+        choice_(inner.best),
+        free_(price.size()) {
     for (std::size_t r = 0; r < free_.size(); ++r) free_[r] = round.capacity[r] - inner.usage[r];
   }
 
@@ -45,9 +65,15 @@ class Repair {
   }
 
  private:
-  [[nodiscard]] double loss(std::size_t j, std::int32_t o) const {
-    return static_cast<double>(reduced(round_, inner_.best[j], price_) -
-                               reduced(round_, o, price_));
+  /// What `to` is worth less than `from`, at the prices.
+  [[nodiscard]] double loss(std::int32_t from, std::int32_t to) const {
+    if (narrow_) return static_cast<double>(narrow_profit(from) - narrow_profit(to));
+    return static_cast<double>(reduced(round_, from, price_) - reduced(round_, to, price_));
+  }
+  [[nodiscard]] std::int64_t narrow_profit(std::int32_t o) const {
+    if (o == kNone) return 0;
+    const Choice& choice = round_.at(o);
+    return choice.value - price_[choice.tier] * choice.gpus;
   }
   [[nodiscard]] std::int64_t worth(std::int32_t o) const {
     return o == kNone ? 0 : round_.at(o).value;
@@ -83,9 +109,8 @@ class Repair {
     return good;
   }
 
-  /// Share of the overused rows' capacity that the move gives back.
-  double relief(std::size_t j, std::int32_t o) {
-    double sum = 0;
+  /// Share of the overused rows' capacity that the move gives back, added to `sum`.
+  [[nodiscard]] double relief(std::int32_t from, std::int32_t to, double sum = 0) const {
     const auto count = [&](std::int32_t option, double sign) {
       if (option == kNone) return;
       for_each_use(round_, option, [&](std::size_t r, std::int64_t a) {
@@ -93,8 +118,8 @@ class Repair {
         sum += sign * static_cast<double>(a) / static_cast<double>(round_.capacity[r] + 1);
       });
     };
-    count(choice_[j], 1);
-    count(o, -1);
+    count(from, 1);
+    count(to, -1);
     return sum;
   }
 
@@ -118,8 +143,10 @@ class Repair {
       bool shed = false;
       for (const Move& candidate : moves_) {
         const std::size_t j = candidate.job;
-        if (is_shed(j, where) || relief(j, candidate.option) <= 0 || !allowed(j, candidate.option))
+        if (is_shed(j, where) || relief(choice_[j], candidate.option) <= 0 ||
+            !allowed(j, candidate.option)) {
           continue;
+        }
         move(j, candidate.option);
         shed = true;
         if (!over()) return;
@@ -137,12 +164,15 @@ class Repair {
   bool collect_reliefs(Shed where, std::size_t count) {
     moves_.clear();
     for (std::size_t j = 0; j < choice_.size(); ++j) {
-      if (is_shed(j, where) || relief(j, kNone) <= 0) continue;
+      if (is_shed(j, where)) continue;
+      const double given = relief(choice_[j], kNone);
+      if (given <= 0) continue;
+      const std::int32_t best = inner_.best[j];
+      const double lost = loss(best, choice_[j]);
       const auto offer = [&](std::int32_t o) {
-        const double gain = relief(j, o);
+        const double gain = relief(kNone, o, given);
         if (gain <= 0) return;
-        moves_.push_back(
-            {(loss(j, o) - loss(j, choice_[j])) / gain, -gain, static_cast<std::int32_t>(j), o});
+        moves_.push_back({(loss(best, o) - lost) / gain, -gain, static_cast<std::int32_t>(j), o});
       };
       offer(kNone);
       if (where == Shed::out) continue;
@@ -227,16 +257,13 @@ class Repair {
       const std::int32_t from = choice_[j];
       const std::int64_t before = worth(from);
       const std::int32_t tier = from == kNone ? kNone : round_.at(from).tier;
-      Wide top = 0;
-      bool known = false;
       for (std::int32_t o = round_.first[j]; o < round_.first[j + 1]; ++o) {
         const Choice& to = round_.at(o);
         const std::int64_t own = to.tier == tier ? round_.at(from).gpus : 0;
         if (to.value <= before || to.gpus > free_[to.tier] + own) continue;
         if (round_.on_closed_tier(o) || (!round_.limits.empty() && !allowed(j, o))) continue;
-        if (!known) top = reduced(round_, from, price_), known = true;
-        moves_.push_back({static_cast<double>(top - reduced(round_, o, price_)),
-                          static_cast<double>(to.gpus - own), static_cast<std::int32_t>(j), o});
+        moves_.push_back(
+            {loss(from, o), static_cast<double>(to.gpus - own), static_cast<std::int32_t>(j), o});
       }
     }
     return keep_first(count);
@@ -249,9 +276,11 @@ class Repair {
   const Round& round_;
   const Prices& price_;
   const Inner& inner_;
+  bool narrow_;
   std::vector<std::int32_t> choice_;
   std::vector<std::int64_t> free_;
-  std::vector<Move> moves_;
+  Kept<RepairMemory> memory_;
+  std::vector<Move>& moves_ = memory_->moves;
 };
 
 }  // namespace

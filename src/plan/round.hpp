@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "common/kept.hpp"
+
 namespace glidepath::detail {
 
 struct Choice {
@@ -42,6 +44,9 @@ struct Round {
   bool exact = true;            ///< every v is a whole number of quanta
   bool packs = true;            ///< no tier in `node`
 
+  [[nodiscard]] std::size_t bytes() const {
+    return bytes_of(first, option, limits, original, capacity);
+  }
   [[nodiscard]] std::int32_t jobs() const { return static_cast<std::int32_t>(first.size()) - 1; }
   [[nodiscard]] const Choice& at(std::int32_t o) const { return option[o]; }
   [[nodiscard]] bool on_closed_tier(std::int32_t o) const { return closed[option[o].tier]; }
@@ -70,8 +75,8 @@ void for_each_use(const Round& round, std::int32_t o, Body&& body) {
   return profit;
 }
 
-/// Checks the columns, groups them by job, counts values in quanta.
-[[nodiscard]] Round read_round(const RoundView& view);
+/// Checks the columns, groups them by job, counts values in quanta: fills a round as it was left.
+void read_round(const RoundView& view, Round& round);
 
 /// Prices near the minimum of D(lambda) = lambda' C + sum_j max(0, max_o v_o - lambda' a_o).
 /// `start` holds a price for each tier, or nothing.

@@ -29,7 +29,9 @@ RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execut
   using namespace detail;
   detail::check(execution);
   ::glidepath::check(view, options);
-  const Round round = read_round(view);
+  const Kept<Round> memory;
+  const Round& round = *memory;
+  read_round(view, *memory);
   Prices price = minimise_dual(round, options.prices, execution);
   const Inner inner = inner_solution(round, price);
   std::vector<std::int32_t> choice = repair(round, price, inner);

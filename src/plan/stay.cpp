@@ -10,10 +10,10 @@ namespace glidepath::detail {
 
 bool Planner::rejoin(std::size_t c) {
   const Allocation& held = *candidates_[c].held;
-  const auto found = held.partner < 0 ? index_.end() : index_.find(held.partner);
-  if (found == index_.end()) return false;
-  const Candidate& host = candidates_[found->second];
-  if (host.fate != Fate::pinned || partner_.contains(found->second) || !host.held ||
+  const std::size_t place = held.partner < 0 ? candidates_.size() : place_of(held.partner);
+  if (place == candidates_.size()) return false;
+  const Candidate& host = candidates_[place];
+  if (host.fate != Fate::pinned || partner_.contains(place) || !host.held ||
       host.held->partner != held.job || host.held->tier != held.tier ||
       host.held->gpus != held.gpus) {
     return false;
@@ -31,7 +31,7 @@ bool Planner::rejoin(std::size_t c) {
                                              sharing, tier, options_.pairs);
     const double gain =
         offers_[host.offer].value * (speed.first - 1) + offers_[o].value * speed.second;
-    seat({found->second, c, o, speed.first, speed.second, gain});
+    seat({place, c, o, speed.first, speed.second, gain});
     plan_.bound += gain;
     return true;
   }
@@ -83,11 +83,11 @@ void Planner::place_owed() {
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
       if (!fits(c, offers_[o]) || offers_[o].option->steps_per_s <= 0) continue;
       if (best != candidate.end && offers_[o].value <= offers_[best].value) continue;
-      if (too_late(offers_[o])) continue;
+      if (too_late(candidate, offers_[o])) continue;
       if (packs(offers_[o])) best = o;
     }
     if (best < candidate.end) {
-      if (in_the_way(offers_[best])) reservation_.spare -= offers_[best].option->gpus;
+      if (in_the_way(candidate, offers_[best])) reservation_.spare -= offers_[best].option->gpus;
       take(c, best, Fate::owed);
     } else if (reservation_.tier < 0) {
       reserve(c);
@@ -106,7 +106,7 @@ void Planner::reserve(std::size_t c) {
     const Fate fate = candidates_[k].fate;
     if (fate != Fate::pinned && fate != Fate::owed && fate != Fate::guest) continue;
     const Offer& offer = offers_[candidates_[k].offer];
-    ends.emplace_back(offer.done_s, offer.option->gpus, k);
+    ends.emplace_back(done_s(candidates_[k], offer), offer.option->gpus, k);
   }
   std::sort(ends.begin(), ends.end());
   double soonest = kInfinity;
@@ -116,7 +116,7 @@ void Planner::reserve(std::size_t c) {
     Left left{free_[option.tier], power_left_, left_of(user_, c), left_of(group_, c)};
     const auto enough = [&] {
       return std::min({left.gpus, left.of_user, left.of_group}) >= option.gpus &&
-             left.watts >= offers_[o].watts;
+             left.watts >= watts_of(offers_[o]);
     };
     double shadow = 0;
     for (const auto& [end, gpus, k] : ends) {
@@ -124,7 +124,7 @@ void Planner::reserve(std::size_t c) {
       const Offer& offer = offers_[candidates_[k].offer];
       const bool is_guest = candidates_[k].fate == Fate::guest;
       left.gpus += offer.option->tier == option.tier && !is_guest ? gpus : 0;
-      left.watts += is_guest ? watts_of_guest(host_of(k), *offer.option) : offer.watts;
+      left.watts += is_guest ? watts_of_guest(host_of(k), *offer.option) : watts_of(offer);
       left.of_user += shares(user_, c, k) ? gpus : 0;
       left.of_group += shares(group_, c, k) ? gpus : 0;
       shadow = end;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
@@ -63,6 +64,14 @@ double RemainingWork::quantile(double p) const {
 
 RemainingWork remaining_work(const Job& job, const PlanOptions& options) {
   RemainingWork work;
+  remaining_work(job, options, work);
+  return work;
+}
+
+void remaining_work(const Job& job, const PlanOptions& options, RemainingWork& work) {
+  std::vector<double> steps = std::move(work.steps);
+  steps.clear();
+  work = {.steps = std::move(steps)};
   const double progress =
       job.forecast_at_steps >= 0 ? std::max(0.0, job.steps_done - job.forecast_at_steps) : 0.0;
   // No decision is finer than a second, so no sample is shorter: keeps the index finite.
@@ -90,18 +99,43 @@ RemainingWork remaining_work(const Job& job, const PlanOptions& options) {
   if (work.steps.empty()) {
     // Least attained service: as much again as it has had. The hazard of a power law.
     work.index = work.unknown_mean > 0 ? 1 / work.unknown_mean : 0;
-    return work;
+    return;
   }
   if (!std::is_sorted(work.steps.begin(), work.steps.end())) {
     std::sort(work.steps.begin(), work.steps.end());
   }
   work.index = fastest > 0 ? gittins_index(work.steps) : 0;
-  return work;
 }
 
 double waited_s(const Job& job, double now_s) {
   if (job.waiting_s >= 0) return job.waiting_s;
   return std::max(0.0, now_s - job.submit_s - job.attained_s);
+}
+
+bool counts_speed_alone(Objective objective) {
+  switch (objective) {
+    case Objective::jct:
+    case Objective::known_size:
+    case Objective::quality:
+    case Objective::deadline:
+    case Objective::fairness:
+      return true;
+    case Objective::energy:
+    case Objective::edp:
+    case Objective::cost:
+    case Objective::learned:
+      return false;
+  }
+  return false;
+}
+
+Valuation::Valuation(const Snapshot& snapshot, const PlanOptions& options)
+    : snapshot_(snapshot), options_(options) {
+  for (const WeightedObjective& each : options.objectives) {
+    counts_joules_ =
+        counts_joules_ || each.objective == Objective::energy || each.objective == Objective::edp;
+    counts_money_ = counts_money_ || each.objective == Objective::cost;
+  }
 }
 
 void Valuation::set_job(const Job& job, const RemainingWork& work,
@@ -113,8 +147,8 @@ void Valuation::set_job(const Job& job, const RemainingWork& work,
   for (const Option* option : usable) {
     if (option->steps_per_s <= 0) continue;
     fastest_ = std::max(fastest_, option->steps_per_s);
-    least_joules_ = std::min(least_joules_, joules(*option));
-    least_money_ = std::min(least_money_, money(*option));
+    if (counts_joules_) least_joules_ = std::min(least_joules_, joules(*option));
+    if (counts_money_) least_money_ = std::min(least_money_, money(*option));
   }
 }
 
@@ -131,8 +165,11 @@ double Valuation::money(const Option& option) const {
 double Valuation::value(Objective objective, const Option& option, double restart_s) const {
   if (option.steps_per_s <= 0 || work_->index <= 0) return 0;
   const auto discount = [](double least, double own) { return own > 0 ? least / own : 1.0; };
-  Option fastest = option;  // speed is worth nothing where only joules or money count
-  fastest.steps_per_s = fastest_;
+  const auto at_best_speed = [&] {  // where only joules or money count
+    Option fastest = option;
+    fastest.steps_per_s = fastest_;
+    return jct(fastest, restart_s);
+  };
   switch (objective) {
     case Objective::jct:
     case Objective::learned:  // corrected by the planner
@@ -146,11 +183,11 @@ double Valuation::value(Objective objective, const Option& option, double restar
     case Objective::fairness:
       return fairness(option, restart_s);
     case Objective::energy:
-      return jct(fastest, restart_s) * discount(least_joules_, joules(option));
+      return at_best_speed() * discount(least_joules_, joules(option));
     case Objective::edp:
       return jct(option, restart_s) * discount(least_joules_, joules(option));
     case Objective::cost:
-      return jct(fastest, restart_s) * discount(least_money_, money(option));
+      return at_best_speed() * discount(least_money_, money(option));
   }
   return 0;
 }

@@ -28,15 +28,19 @@ struct RemainingWork {
   double unknown_mean = 0;  ///< steps that a job without forecast is thought to need
 };
 [[nodiscard]] RemainingWork remaining_work(const Job& job, const PlanOptions& options);
+/// The same in memory that is there.
+void remaining_work(const Job& job, const PlanOptions& options, RemainingWork& work);
 
 /// The objectives that were given, else jct alone.
 [[nodiscard]] const std::vector<WeightedObjective>& objectives_of(const PlanOptions& options);
 
+/// Whether all options of a job that are as fast, after the same restart, are worth the same.
+[[nodiscard]] bool counts_speed_alone(Objective objective);
+
 /// Values per second of the options of a job.
 class Valuation {
  public:
-  Valuation(const Snapshot& snapshot, const PlanOptions& options)
-      : snapshot_(snapshot), options_(options) {}
+  Valuation(const Snapshot& snapshot, const PlanOptions& options);
 
   /// Prepares for one job and those of its options that it may use.
   void set_job(const Job& job, const RemainingWork& work, const std::vector<const Option*>& usable);
@@ -58,6 +62,7 @@ class Valuation {
 
   const Snapshot& snapshot_;
   const PlanOptions& options_;
+  bool counts_joules_ = false, counts_money_ = false;
   const Job* job_ = nullptr;
   const RemainingWork* work_ = nullptr;
   double fastest_ = 0;                         ///< steps per second of the best option
