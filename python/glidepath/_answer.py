@@ -191,13 +191,19 @@ def simulation_columns(asked: Iterable[str] = ()) -> Columns:
     """Columns of a table of `simulation_keys`."""
 
     def metric(name: str, divisor: float, digits: int) -> Callable[[Mapping[str, Any]], str]:
-        return lambda row: "" if row[name] is None else f"{row[name] / divisor:.{digits}f}"
+        return lambda row: "" if row[name] is None else _fixed(row[name] / divisor, digits)
 
     def jobs(row: Mapping[str, Any]) -> str:
         return ", ".join(f"{count} {kind}" for kind, count in row["outcomes"].items())
 
     metrics = {heading: metric(*how) for heading, how in simulation_metrics(asked).items()}
     return {"policy": "{policy}", **metrics, "jobs": jobs}
+
+
+def _fixed(value: float, digits: int) -> str:
+    """Write so many decimals of a number, or more where it would have but one digit."""
+    small = digits > 0 and 0 < abs(value) < 10 ** (1 - digits)
+    return f"{value:.2g}" if small else f"{value:.{digits}f}"
 
 
 def when(low: float, middle: float, high: float) -> str:

@@ -63,8 +63,10 @@ def options_by_policy(
 ) -> list[dict[str, Any]]:
     """Share options out among policies that run side by side: each gets those that it reads.
 
-    InputError names an option that none of them reads.
+    InputError names an option that none of them reads; to one alone `simulate` itself says so.
     """
+    if len(policies) == 1:
+        return [dict(options)]
     reads = [_reads(policy) for policy in policies]
     some = {name for policy in _POLICY.values() for name in policy.reads}
     given = {

@@ -342,7 +342,10 @@ def test_a_flag_without_effect_is_refused(
     once = ["watch", str(jobs), "--once"]
     for line, said in (
         ([*simulate, "--compare", "-p", "srtf"], "--compare names its own policies"),
-        ([*simulate, "-p", "fifo", "--session-s", "5"], "session_s is read by none of fifo"),
+        (
+            [*simulate, "-p", "fifo", "--session-s", "5"],
+            "'fifo' does not read session_s, known to read it",
+        ),
         ([*once, "--alpha", "0.1"], "--alpha 0.1: say with --target"),
         ([*once, "--target", "1", "--until-decided"], "--until-decided is for more than one look"),
         ([*once, "--every-s", "5"], "--every-s 5 is for more than one look: leave --once out"),

@@ -174,6 +174,8 @@ def test_what_is_no_method_is_refused_before_anything_runs(tmp_path: Path) -> No
         gp.bench.accuracy(RUNS, "aic", constants="x")
     with pytest.raises(gp.InputError, match=r"a cutoff is 1\.5, expected between 0 and 1"):
         gp.bench.accuracy(RUNS, "aic", cutoffs=[1.5])
+    with pytest.raises(gp.InputError, match="sees at least 4 points and at most 90% of a curve"):
+        gp.bench.accuracy(RUNS, "aic", cutoffs=[0.95])
     with pytest.raises(gp.InputError, match="max_curves is 0"):
         gp.bench.accuracy(RUNS, "aic", max_curves=0)
 

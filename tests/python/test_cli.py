@@ -222,6 +222,19 @@ def test_an_energy_of_gpus_without_watts_is_no_number(
     assert "<h3>kWh</h3>" not in (tmp_path / "page.html").read_text()
 
 
+def test_hours_of_a_short_trace_have_two_digits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("job,submit_s,gpus,duration_s\n1,0,1,100\n2,10,2,50\n")
+    code, out, _ = run(capsys, "simulate", path, "--gpus", 4, "-p", "fifo")
+    assert code == 0
+    title, row = out.splitlines()[0], next(line for line in out.splitlines() if "fifo" in line)
+    assert title.strip() == "short: 2 jobs on 4 GPUs"
+    cells = [cell.strip() for cell in row.split("│")[2:8]]
+    assert cells == ["0.0", "0.00", "0.021", "0.027", "0.028", "0.056"]
+
+
 def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job,submit_s,gpus,duration_s\n0,0,1,100\n1,0,1,50\n")
@@ -249,7 +262,13 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("watch", "{curves}", "--lr", "logged", "--once"), ("--lr logged: expected linear",)),
         (("forecast", "{curves}", "--budget", "inf"), ("--budget is inf",)),
         (("fit", "{accuracy}"), ("say --metric",)),
-        (("forecast", "{curves}", "--target", "low"), ("--target", "forecast --help")),
+        (("forecast", "{curves}", "--target", "low"), ("--target", "low", "forecast --help")),
+        (("forecast", "{curves}", "--target"), ("--target' requires an argument",)),
+        (("simulate", SUPERCOM, "--seeds", 0), ("--seeds is 0, expected 1 or more",)),
+        (
+            ("forecast", "{curves}", "--plot", "/nowhere/x.png"),
+            ("/nowhere/x.png: cannot write the picture: No such file or directory",),
+        ),
         (("forecast",), ("FILE", "forecast --help")),
         (
             ("forecast", "{curves}", "--plot", "{folder}"),

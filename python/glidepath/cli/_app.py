@@ -104,13 +104,32 @@ def _usage(error: Any) -> int:
     """Print an error of click's own, which knows its exit code; raise any other again."""
     if not hasattr(error, "format_message"):
         raise error
-    context = getattr(error, "ctx", None)
-    if context is None or type(error).__name__ == "NoArgsIsHelpError":
+    if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # the help
     else:
-        said = error.format_message().rstrip(".")
-        _complain(f"{said} (see {context.command_path} --help)")
+        said = _wrong_number(error) or error.format_message().rstrip(".")
+        context = getattr(error, "ctx", None)
+        _complain(f"{said} (see {context.command_path if context else 'glidepath'} --help)")
     return int(error.exit_code)
+
+
+_NUMBERS = {
+    "float_parsing": "a number",
+    "int_parsing": "a whole number",
+    "greater_than_equal": "{ge:g} or more",
+    "less_than_equal": "{le:g} or less",
+}
+
+
+def _wrong_number(error: Any) -> str | None:
+    """Write what pydantic, which newer typers read numbers by, refuses as we refuse; None else."""
+    option = getattr(error, "param", None)
+    faults: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    if option is None or not faults or faults[0]["type"] not in _NUMBERS:
+        return None
+    fault = faults[0]
+    expected = _NUMBERS[fault["type"]].format(**fault.get("ctx", {}))
+    return f"{option.opts[0]} is {fault['input']}, expected {expected}"
 
 
 def _complain(sentence: str) -> None:

@@ -263,7 +263,8 @@ def save(plot: Callable[..., Any], path: Path) -> None:
     try:
         figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:
-        raise gp.IoError(f"{path}: cannot write the picture: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise gp.IoError(f"{path}: cannot write the picture: {why}") from None
 
 
 @contextmanager

@@ -265,7 +265,8 @@ def show(
         for result in results:
             if result.fallback:
                 say(f"{result.policy}: {result.fallback}", to=stderr)
-        tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
+        names = {"gpu": "GPUs"}  # the one tier of a trace
+        tiers = ", ".join(f"{t.gpus} {names.get(t.name, t.name)}" for t in workload.tiers)
         title = f"{workload.name}: {len(workload)} jobs on {tiers}"
         print_rows(title, simulation_columns(asked), rows)
         if report is not None:

@@ -18,7 +18,15 @@ from glidepath._bench.accuracy.curves import Collection, Source, check_seed, col
 from glidepath._bench.accuracy.methods import DEFAULT_METHODS, NAMES, Named, methods_of
 from glidepath._bench.accuracy.protocol import LEVELS, Method
 from glidepath._bench.accuracy.results import SCHEMA, Accuracy, read_accuracy
-from glidepath._bench.accuracy.scores import CUTOFFS, Row, final_of, prefixes, score
+from glidepath._bench.accuracy.scores import (
+    CUTOFFS,
+    FEWEST_SEEN,
+    MOST_SEEN,
+    Row,
+    final_of,
+    prefixes,
+    score,
+)
 from glidepath._core import InputError
 
 __all__ = [
@@ -105,7 +113,10 @@ def accuracy(
             if progress is not None:
                 progress(done, total)
     if not rows:
-        raise InputError("bench: no curve is long enough to be cut at any of the cutoffs")
+        raise InputError(
+            "bench: no curve can be cut at any of the cutoffs: a method sees at least"
+            f" {FEWEST_SEEN} points and at most {MOST_SEEN:.0%} of a curve"
+        )
     about = {
         "source": os.fspath(source) if isinstance(source, (str, os.PathLike)) else "traces",
         "metric": metric,
