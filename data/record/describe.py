@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the recorded curves and print the tables of data/SOURCES.md; needs only Python."""
+"""Check the recorded curves and print the tables of data/SOURCES.md; needs only Python.
+
+    python data/record/describe.py [data/gpu]
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import csv
 import gzip
 import hashlib
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -63,7 +67,8 @@ def _range(values: Sequence[float]) -> str:
 
 
 def main() -> None:
-    paths = sorted(CURVES.glob("*.csv.gz"))
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else CURVES
+    paths = sorted(folder.glob("*.csv.gz"))
     files = {path: read(path) for path in paths}
     print("| collection | curves | points | points per curve | first | last | seconds |")
     print("|---|---|---|---|---|---|---|")

@@ -14,6 +14,8 @@ import glidepath as gp
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 FILES = sorted((DATA / "curves").glob("*.csv.gz"))
+GPU_FILES = sorted((DATA / "gpu").glob("*.csv.gz"))
+POWER = DATA / "power" / "h100.csv.gz"
 TRACES = sorted((DATA / "traces").glob("*.csv.gz"))
 ABOUT = {path.stem: json.loads(path.read_text()) for path in (DATA / "curves").glob("*.json")}
 CURVES = {path.name.removesuffix(".csv.gz"): gp.read_traces(path) for path in FILES}
@@ -32,7 +34,8 @@ def test_four_hundred_runs_of_eight_tasks_fit_into_eight_megabytes() -> None:
 def test_the_checksums_are_those_of_the_sources_page() -> None:
     page = (DATA / "SOURCES.md").read_text()
     assert len(TRACES) == 3
-    for path in FILES + TRACES:
+    assert len(GPU_FILES) == 6
+    for path in FILES + GPU_FILES + TRACES:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         size = path.stat().st_size
         assert re.search(rf"\| {path.name} \| {size} \| `{digest}` \|", page), path.name
@@ -54,6 +57,43 @@ def test_every_run_has_a_learning_rate_and_a_clock() -> None:
             assert np.all(trace.lr >= 0)
             assert trace.wall_seconds is not None
             assert np.all(np.diff(trace.wall_seconds) >= 0)
+
+
+def test_the_runs_of_a_gpu_are_what_is_written_beside_them() -> None:
+    for path in GPU_FILES:
+        name = path.name.removesuffix(".csv.gz")
+        about = json.loads((DATA / "gpu" / f"{name}.json").read_text())
+        runs = gp.read_traces(path)
+        assert (about["collection"], about["curves"]) == (name, len(runs))
+        assert about["points"] == sum(map(len, runs))
+        if "settings" in about:
+            assert about["settings"].keys() == {run.name for run in runs}
+        for run in runs:
+            assert run.lr is not None, run.name
+            assert run.wall_seconds is not None, run.name
+            assert np.isfinite(run.loss).all(), run.name
+
+
+def test_a_cooldown_goes_on_where_its_stem_was() -> None:
+    stems = {run.name: run for run in gp.read_traces(DATA / "gpu" / "code-gpt.csv.gz")}
+    about = json.loads((DATA / "gpu" / "code-gpt-cooldown.json").read_text())
+    for branch in gp.read_traces(DATA / "gpu" / "code-gpt-cooldown.csv.gz"):
+        stem, _, step = about["settings"][branch.name]["begins_from"].partition("@")
+        before = stems[stem].loss[stems[stem].step <= int(step)]
+        assert branch.step[0] == int(step) + 10
+        assert branch.loss[0] == pytest.approx(np.mean(before[-5:]), rel=0.05)
+        assert branch.loss[-5:].mean() < branch.loss[:5].mean()
+
+
+def test_the_power_of_a_gpu_was_logged_while_its_runs_were_trained() -> None:
+    digest = hashlib.sha256(POWER.read_bytes()).hexdigest()
+    assert digest in re.sub(r"\s", "", (DATA / "SOURCES.md").read_text())
+    power = gp.read_metrics(POWER)
+    files = (path for path in GPU_FILES if "heldout" not in path.name)
+    trained = sum(run.wall_seconds[-1] for path in files for run in gp.read_traces(path))
+    assert power.duration_s > trained > 0.9 * power.duration_s
+    assert power.energy_j() == pytest.approx(448 * power.duration_s, rel=0.01)  # mean watts
+    assert power["power_w"].min() < 80  # before the first step
 
 
 def test_settings_are_those_of_the_names() -> None:
