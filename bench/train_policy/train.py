@@ -153,12 +153,14 @@ def main() -> None:
     """Train the heads that are named, then write the values of all that there are."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--traces", type=Path)
+    parser.add_argument("--traces", type=Path, help="a CSV of jobs; default: generated jobs")
     parser.add_argument("--head", choices=list(SLICES), action="append")
     parser.add_argument("--minutes", type=float, help="of each head; default: its generations")
     parser.add_argument("--seed", type=int, default=SETTINGS["seed"])
     parser.add_argument("--ship", action="store_true", help="compile the values in")
     given = parser.parse_args()
+    if given.traces is not None and not given.traces.exists():
+        parser.error(f"--traces is {given.traces}, expected a CSV of jobs or a folder of traces")
     SETTINGS["seed"] = given.seed
     given.out.mkdir(parents=True, exist_ok=True)
     for head in given.head or list(SLICES):

@@ -78,10 +78,18 @@ def options_by_policy(
     if unread:
         names = ", ".join(map(name_of, policies))
         raise InputError(f"simulate: {unread[0]} is read by none of {names}")
-    return [
+    shares = [
         {name: options[name] for name in options if name not in given or name in own}
         for own in reads
     ]
+    learned = [policy in ("learned", "best_value:learned") for policy in policies]
+    if any(learned):
+        for share, is_learned in zip(shares, learned, strict=True):
+            planner = share.get("planner") or {}
+            if "learned" in planner and "objective" not in planner and not is_learned:
+                others = {name: planner[name] for name in planner if name != "learned"}
+                share["planner"] = others or None
+    return shares
 
 
 def name_of(policy: Policy) -> str:

@@ -790,7 +790,7 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
         "backwards": "it runs at -3 steps per second",
         "absent": "nowhere.csv",
         "text": "its target is 'low', no number",
-        "clockless": "its pace is not known",
+        "clockless": "the CSV of jobs no column steps_per_s_",
         "bankrupt": "its budget is '-5', not above 0",
         "broke": "its budget is '0', not above 0",
         "half": "its gpus is '1.5', no whole number from 1 on",

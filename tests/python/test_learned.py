@@ -136,7 +136,9 @@ def test_jobs_with_budgets_are_done_earlier_with_fewer_preemptions() -> None:
     assert runs.ratio("preemptions", to="best_value")["learned"][0] < 0.5
 
 
-def test_the_training_of_the_cookbook_makes_values_that_a_simulation_takes(tmp_path: Path) -> None:
+def test_the_training_of_the_cookbook_makes_values_that_a_simulation_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
     rows = zip(
         range(150),
@@ -154,6 +156,20 @@ def test_the_training_of_the_cookbook_makes_values_that_a_simulation_takes(tmp_p
     command = [sys.executable, str(ROOT / script), *arguments, "--minutes", "0.001"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
     assert (tmp_path / "out" / "queue.csv").read_text().count("\n") == 2  # one generation
-    values = ["--planner", f"learned={tmp_path / 'out' / 'learned.txt'}"]
-    sizes = ["--gpus", "16", "--forecast-sigma", "0.5", "--restart-s", "60"]
-    assert main(["simulate", str(tmp_path / "jobs.csv"), *sizes, "-p", "learned", *values]) == 0
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "later.csv").write_text((tmp_path / "jobs.csv").read_text())
+    found = re.search(r"^    glidepath (simulate later\.csv .*) \\\n(.*)$", page, re.M)
+    assert found is not None
+    assert main([*found[1].replace("--seeds 10", "--seeds 2").split(), *found[2].split()]) == 0
+
+
+def test_values_that_were_learned_are_given_to_the_policy_that_reads_them_alone() -> None:
+    jobs = {"job": range(8), "submit_s": 0, "gpus": 1, "duration_s": range(100, 900, 100)}
+    workload = gp.Workload([gp.Tier("t", 2)], jobs)
+    options: dict[str, Any] = {"forecast_sigma": 0.5, "seeds": 1}
+    values = gp.learned_values()
+    both = gp.compare(workload, ["learned", "best_value"], planner={"learned": values}, **options)
+    plain = gp.compare(workload, ["learned", "best_value"], **options)
+    assert repr(both.rows) == repr(plain.rows)
+    with pytest.raises(gp.InputError, match="learned is for the objective 'learned'"):
+        gp.compare(workload, ["fifo", "best_value"], planner={"learned": values}, **options)

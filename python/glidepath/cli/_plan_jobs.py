@@ -162,7 +162,8 @@ def _paces(row: Mapping[str, str], trace: gp.Trace, tiers: list[gp.Tier]) -> dic
     known = pace(trace)
     if known is None:
         raise gp.InputError(
-            f"its pace is not known: the log has no clock and no column {_PACE}TIER"
+            "its pace is not known: the log has no clock, the CSV of jobs no column"
+            f" {_PACE}{tiers[0].name}"
         )
     return dict.fromkeys(paces, known)
 
