@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "fit_samples.hpp"
+#include "refusal.hpp"
 
 namespace glidepath {
 namespace {
@@ -127,8 +128,24 @@ TEST(CurveTest, StepsAndParametersOutOfTheOrdinaryFollowTheFormula) {
 TEST(CurveTest, RefusesColumnsThatDoNotMatch) {
   const std::vector<double> three{1, 2, 3}, two{1, 2};
   Rows out(3, 2);
-  EXPECT_THROW(evaluate_batch({Family::pow2, {three, two}}, two, out), InputError);
-  EXPECT_THROW(evaluate_batch({Family::pow2, {three, three}}, three, out), InputError);
+  EXPECT_EQ(refusal([&] {
+              evaluate_batch({Family::pow2, {three, two}}, two, out);
+            }),
+            "evaluate: rate has 2 values, expected 3 as scale has");
+  EXPECT_EQ(refusal([&] {
+              evaluate_batch({Family::pow2, {three, three}}, three, out);
+            }),
+            "evaluate: out is 3 x 2, expected 3 x 3");
+  EXPECT_EQ(refusal([&] {
+              evaluate_batch({Family::pow2, {three, three, three}}, two, out);
+            }),
+            "evaluate: column 3 has 3 values, expected none, as pow2 has 2 parameters");
+  const MutableRowsView nowhere(nullptr, 3, 2), empty(nullptr, 0, 2);
+  EXPECT_EQ(refusal([&] {
+              evaluate_batch({Family::pow2, {three, three}}, two, nowhere);
+            }),
+            "evaluate: out is null, expected 3 x 2 numbers");
+  EXPECT_EQ(refusal([&] { evaluate_batch({Family::pow2}, two, empty); }), "");
 }
 
 }  // namespace

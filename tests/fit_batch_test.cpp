@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -47,6 +48,9 @@ TEST(FitBatchTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
   const RowsView fewer_than_none(nullptr, -1, std::ssize(t));
   EXPECT_EQ(refusal([&] { (void)fit_batch(t, fewer_than_none, {.family = Family::pow3}); }),
             "fit: rows is -1, expected 0 or more");
+  const RowsView nowhere(nullptr, 2, std::ssize(t));
+  EXPECT_EQ(refusal([&] { (void)fit_batch(t, nowhere, {.family = Family::pow3}); }),
+            "fit: loss is null, expected 2 x " + std::to_string(t.size()) + " numbers");
 }
 
 TEST(EigenTest, MatricesMapsAndBlocksAreViewsOfTheirNumbers) {

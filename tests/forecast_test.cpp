@@ -611,6 +611,8 @@ TEST(ForecastTest, ABatchWithoutRowsIsRefusedWhatOneWithRowsIs) {
   const RowsView fewer_rows(nullptr, -1, std::ssize(step));
   EXPECT_EQ(refusal([&] { (void)forecast_batch(step, fewer_rows, at); }),
             "forecast_batch: rows is -1, expected 0 or more");
+  EXPECT_EQ(refusal([&] { (void)forecast_batch(step, RowsView(nullptr, 2, 3), at); }),
+            "forecast_batch: loss is null, expected 2 x 3 numbers");
   EXPECT_EQ(refusal([&] { (void)forecast_batch(step, none, at, {.levels = levels}); }),
             "forecast: level 2 after 0: levels must increase and lie between 0 and 1");
 }

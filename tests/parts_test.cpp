@@ -467,6 +467,8 @@ TEST(SlicesTest, WrongSpeedsAreRefused) {
             "best_partition: -1 jobs, expected 0 to 7, the slices of a card");
   EXPECT_EQ(refusal([] { (void)best_partition(Rows(1, 4)); }),
             "best_partition: 4 columns, expected 5: 7g, 4g, 3g, 2g, 1g");
+  EXPECT_EQ(refusal([] { (void)best_partition(RowsView(nullptr, 2, 5)); }),
+            "best_partition: speeds is null, expected 2 x 5 numbers");
   Rows below(1, 5);
   below(0, 3) = -0.5;
   EXPECT_EQ(refusal([&] { (void)best_partition(below); }),

@@ -7,6 +7,7 @@
 
 #include "common/names.hpp"
 #include "common/parallel.hpp"
+#include "common/views.hpp"
 #include "curve/evaluate_kernels.hpp"
 #include "curve/families.hpp"
 
@@ -110,15 +111,22 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Mut
   const std::size_t m = curves.parameters[0].size();
   for (std::size_t k = 0; k < names.size(); ++k) {
     if (curves.parameters[k].size() != m) {
-      detail::refuse("evaluate: ", m, " values of ", names[0], ", but ",
-                     curves.parameters[k].size(), " of ", names[k]);
+      detail::refuse("evaluate: ", names[k], " has ", curves.parameters[k].size(),
+                     " values, expected ", m, " as ", names[0], " has");
     }
+  }
+  for (std::size_t k = names.size(); k < curves.parameters.size(); ++k) {
+    if (curves.parameters[k].empty()) continue;
+    detail::refuse("evaluate: column ", k + 1, " has ", curves.parameters[k].size(),
+                   " values, expected none, as ", name(curves.family), " has ", names.size(),
+                   " parameters");
   }
   if (static_cast<std::size_t>(out.rows()) != m ||
       static_cast<std::size_t>(out.cols()) != steps.size()) {
     detail::refuse("evaluate: out is ", out.rows(), " x ", out.cols(), ", expected ", m, " x ",
                    steps.size());
   }
+  detail::require_numbers(out, "evaluate: out");
   if (m == 0 || steps.empty()) return;
   const detail::EvaluateKernels& run = detail::evaluate_kernels(execution.isa);
   const Grid grid = grid_of(run, steps);

@@ -11,6 +11,7 @@
 #include "common/names.hpp"
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
+#include "common/views.hpp"
 #include "curve/families.hpp"
 #include "fit/end_of_curve.hpp"
 #include "fit/kernels.hpp"
@@ -289,6 +290,7 @@ FitBatch fit_batch(std::span<const double> step, RowsView loss, const FitOptions
   if (static_cast<std::size_t>(loss.cols()) != n) {
     detail::refuse("fit: ", n, " steps, but rows of ", loss.cols(), " losses");
   }
+  detail::require_numbers(loss, "fit: loss");
   FitBatch out;
   out.family = *options.family;
   const std::size_t parameters = parameter_names(out.family).size();

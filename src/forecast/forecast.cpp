@@ -14,6 +14,7 @@
 #include "common/interrupt.hpp"
 #include "common/names.hpp"
 #include "common/parallel.hpp"
+#include "common/views.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/counted.hpp"
 #include "forecast/law.hpp"
@@ -188,6 +189,7 @@ ForecastBatch forecast_batch(std::span<const double> step, RowsView loss,
     detail::refuse("forecast_batch: losses have ", loss.cols(), " columns, ", step.size(),
                    " steps");
   }
+  detail::require_numbers(loss, "forecast_batch: loss");
   refuse_bad_options(options);
   ForecastBatch out;
   out.at.assign(at.begin(), at.end());

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/require.hpp"
+#include "common/views.hpp"
 #include "hardware/sharing.hpp"
 
 namespace glidepath {
@@ -154,6 +155,7 @@ Partition best_partition(RowsView speeds) {
   if (speeds.cols() != static_cast<std::ptrdiff_t>(kSizes.size())) {
     refuse("best_partition: ", speeds.cols(), " columns, expected 5: 7g, 4g, 3g, 2g, 1g");
   }
+  detail::require_numbers(speeds, "best_partition: speeds");
   for (std::ptrdiff_t job = 0; job < speeds.rows(); ++job) {
     for (const double speed : speeds.row(job)) {
       if (!(speed >= 0 && std::isfinite(speed))) {
