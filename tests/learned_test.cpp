@@ -253,6 +253,13 @@ TEST_F(LearnedFileTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(read_learned_values(file), values);
 }
 
+TEST_F(LearnedFileTest, NoValuesAreNoFile) {
+  const std::filesystem::path file = path("learned.txt");
+  EXPECT_EQ(message_of<InputError>([&] { write_learned_values({}, file); }),
+            "write_learned_values: values is empty, expected 66 numbers");
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 TEST_F(LearnedFileTest, ADamagedFileIsRefusedInOneSentence) {
   const std::filesystem::path file = path("learned.txt");
   write_learned_values(zeros(), file);

@@ -65,6 +65,10 @@ std::vector<double> read_learned_values(const std::filesystem::path& path) {
 }
 
 void write_learned_values(std::span<const double> values, const std::filesystem::path& path) {
+  if (values.empty()) {  // which a plan would take for those that are built in
+    detail::refuse("write_learned_values: values is empty, expected ", detail::kLearnedValues,
+                   " numbers");
+  }
   (void)detail::LearnedValues(values);
   std::string text(kFirstLine);
   text += "\n" + std::to_string(values.size()) + "\n";

@@ -67,6 +67,12 @@ def test_values_come_as_numbers_or_from_a_file(tmp_path: Path) -> None:
         gp.simulate(draw(1), "learned", planner={"learned": file}, **HARD)
 
 
+def test_no_values_are_no_file(tmp_path: Path) -> None:
+    with pytest.raises(gp.InputError, match=r"^write_learned_values: values is empty, expected 66"):
+        gp.write_learned_values([], tmp_path / "mine.txt")
+    assert not list(tmp_path.iterdir())
+
+
 def test_where_it_does_not_hold_the_plan_is_that_of_jct_and_says_so() -> None:
     job = gp.Job(id=7, options=[gp.Option(tier=0, gpus=1, steps_per_s=1.0)])
     now = gp.Snapshot(now_s=0.0, tiers=[gp.Tier("a", 1, 1)], jobs=[job], running=[])
