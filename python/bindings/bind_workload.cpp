@@ -68,9 +68,13 @@ void fill(py::handle values, const char* name, std::vector<WorkloadJob>& out,
   check_length(out.size(), column.size(), (std::string("of ") + name).c_str());
   for (std::size_t i = 0; i < out.size(); ++i) {
     if constexpr (std::is_same_v<T, int>) {
-      if (!(column[i] == std::floor(column[i]) && std::abs(column[i]) <= 1e9)) {
+      constexpr int kMost = std::numeric_limits<int>::max();
+      const bool whole = column[i] == std::floor(column[i]);
+      if (!whole || std::abs(column[i]) > kMost) {
+        std::string expected = "a whole number";
+        if (whole) expected += (column[i] > 0 ? " up to " : " from -") + std::to_string(kMost);
         throw InputError(text("workload: job ", out[i].id, " has ", name, " ", column[i],
-                              ", expected a whole number"));
+                              ", expected ", expected));
       }
     }
     out[i].*member = static_cast<T>(column[i]);

@@ -19,6 +19,8 @@ namespace {
 
 using detail::CsvReader;
 
+constexpr std::int64_t kLargestWhole = std::numeric_limits<int>::max();
+
 /// What `jobs.csv` and a trace of a cluster may say of a job beside its work.
 class OptionalColumns {
  public:
@@ -43,7 +45,9 @@ class OptionalColumns {
     read(sm_activity_, "sm_activity", job.sm_activity);
     if (filled(memory_activity_)) read(memory_activity_, "memory_activity", job.memory_activity);
     read(weight_, "weight", job.weight);
-    if (priority_ >= 0) job.priority = static_cast<int>(csv_.integer(priority_));
+    if (priority_ >= 0) {
+      job.priority = detail::whole_at_least(csv_, priority_, "priority", -kLargestWhole);
+    }
     if (filled(deadline_)) job.deadline_s = csv_.finite_number(deadline_);
     if (filled(restart_)) read(restart_, "restart_s", job.restart_s);
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,26 @@ def test_a_fraction_of_a_gpu_is_no_gang(gpus: float) -> None:
     ):
         workload([1, gpus])
     assert workload([1.0, 2.0]).jobs["gpus"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("priority", "columns", "row"),
+    [
+        (2**40, "expected a whole number up to 2147483647", "expected at most 2147483647"),
+        (-(2**40), "expected a whole number from -2147483647", "expected at least -2147483647"),
+        (1.5, "expected a whole number$", "'1.5' is not a whole number"),
+    ],
+)
+def test_a_priority_that_no_class_has_is_refused_by_name(
+    tmp_path: Path, priority: float, columns: str, row: str
+) -> None:
+    with pytest.raises(gp.InputError, match=f"^workload: job 7 has priority .*, {columns}"):
+        workload([1], priority=[priority])
+    file = tmp_path / "jobs.csv"
+    file.write_text(f"job,submit_s,gpus,duration_s,priority\n1,0,1,10,{priority}\n")
+    with pytest.raises(gp.IoError, match=rf"jobs\.csv:2: priority .*{row}"):
+        gp.Workload.from_trace(file, gpus=1)
+    assert workload([1], priority=[-(2.0**31) + 1]).jobs["priority"].tolist() == [-(2**31) + 1]
 
 
 @pytest.mark.parametrize(
