@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the recorded curves and print the tables of data/SOURCES.md; needs only Python.
 
-    python data/record/describe.py [data/gpu]
+python data/record/describe.py [data/gpu]
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ struct ForecastConstants {
   double warm_clock = 0;      ///< the same during a warm-up
   double warmup = 0;          ///< share of the steps before a late first point that counts as time
   double gain_range = 0;      ///< range seen in z below which the gains shrink with it
-  double gain_fall = 0;       ///< fall in the last octave above which they grow with it
+  double gain_fall = 0;       ///< fall in the last octave of the plan above which they grow
   // Past runs.
   double template_odds = 0;         ///< of one past run against all shapes
   double template_discrepancy = 0;  ///< of drop and distance, for past runs

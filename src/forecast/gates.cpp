@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kMaxFeature = 2;
 constexpr double kMaxGainFactor = 3;
+constexpr double kFallFade = 0.5;   // power of the steps by which the fall of an octave fades
 constexpr double kMinShare = 1e-4;  // added to shares of the range before their logarithm is taken
 
 double bounded(double feature) { return std::clamp(feature, -kMaxFeature, kMaxFeature); }
@@ -111,11 +112,13 @@ Gated gated(const ForecastConstants& c, const Features& features) {
   return g;
 }
 
-double gain_unit(const Prepared& run, const Points& bins, const ForecastConstants& c) {
+double gain_unit(const Prepared& run, const Points& bins, double planned_share,
+                 const ForecastConstants& c) {
   const std::size_t half =
       std::upper_bound(bins.step.begin(), bins.step.end(), 0.5 * bins.step.back()) -
       bins.step.begin();
-  const double fall = (bins.z[half] - bins.z.back()) / c.gain_fall;
+  const double at_the_end = (bins.z[half] - bins.z.back()) * std::pow(planned_share, kFallFade);
+  const double fall = at_the_end / c.gain_fall;
   // A log that begins late does not show what the run had learnt before, but how it goes on.
   const double learnt = std::max(run.range, fall_per_decade(bins)) / c.gain_range;
   return std::min(1.0, learnt) * std::clamp(fall, 1.0, kMaxGainFactor);

@@ -29,8 +29,8 @@ struct Gated {
 [[nodiscard]] Gated gated(const ForecastConstants& constants, const Features& features);
 
 /// What the annealing gains of the grid are multiplied by: a run that has hardly learnt gains
-/// little by learning more slowly, one that still falls fast gains more.
-[[nodiscard]] double gain_unit(const Prepared& run, const Points& bins,
+/// little by learning more slowly, one that will still fall fast when the plan ends gains more.
+[[nodiscard]] double gain_unit(const Prepared& run, const Points& bins, double planned_share,
                                const ForecastConstants& constants);
 
 }  // namespace glidepath::detail

@@ -258,7 +258,7 @@ Annealed annealed_at(const Observed& observed, const Points& bins, std::span<con
   for (const double t : bins.step) annealed.bins.push_back(fraction(t));
   for (const double t : queries) annealed.queries.push_back(fraction(t));
   annealed.last = fraction(observed.last());
-  annealed.gain_unit = gain_unit(observed.run, bins, c);
+  annealed.gain_unit = gain_unit(observed.run, bins, observed.last() / plan.step.back(), c);
   return annealed;
 }
 
