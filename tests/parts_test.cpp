@@ -348,6 +348,20 @@ TEST(MixesTest, TwoJobsShareAsAPairAndMoreByTheProductOfTheirPairs) {
   EXPECT_EQ(mix_speeds(std::span(jobs).first(1), Sharing::naive, kCard), std::vector<double>{1.0});
 }
 
+TEST(MixesTest, JobsThatFillACardTakeTurnsUnderTimeSlices) {
+  const std::vector<Profile> jobs(4, {.sm_activity = 1, .memory_gb = 4, .memory_activity = 1});
+  const double pair = shared_speeds(jobs[0], jobs[1], Sharing::naive, kCard, nullptr).first;
+  for (const double speed : mix_speeds(jobs, Sharing::naive, kCard)) {
+    EXPECT_DOUBLE_EQ(speed, 1 / (1 + 3 * (1 / pair - 1)));
+    EXPECT_NEAR(speed, 0.25, 0.01);
+  }
+  const std::vector<KindPair> measured{{"A100", Sharing::naive, "a", "b", 0.8, 1.0},
+                                       {"A100", Sharing::naive, "a", "c", 2.0, 2.0}};
+  const Pairs pairs = learn_pairs(measured);
+  const std::vector<Profile> mix{{.kind = "a"}, {.kind = "b"}, {.kind = "c"}};
+  EXPECT_DOUBLE_EQ(mix_speeds(mix, Sharing::naive, kCard, &pairs)[0], 1.25 * 0.5);
+}
+
 TEST(MixesTest, AMeasuredSpeedAboveOneIsKept) {
   const std::vector<KindPair> measured{{"A100", Sharing::mps, "a", "b", 0.8, 1.25},
                                        {"A100", Sharing::mps, "a", "c", 1.0, 2.0}};

@@ -83,8 +83,9 @@ struct PodPolicyInfo {
 
 // ---- mixes: jobs that share a whole GPU
 
-/// Speeds of up to four jobs on one GPU, each as a share of its own speed alone: the product of
-/// `shared_speeds` with each of the others, above 1 where that was measured. All 0 when together
+/// Speeds of up to four jobs on one GPU, each as a share of its own speed alone, from its
+/// `shared_speeds` with each of the others: their product under `mps`, and under `naive`, whose
+/// jobs take turns, the slowdowns added up; above 1 where that was measured. All 0 when together
 /// they need more than the card's memory. Throws InputError on no job or more than four, or a way
 /// of sharing that is not `naive` or `mps`.
 [[nodiscard]] std::vector<double> mix_speeds(std::span<const Profile> jobs, Sharing sharing,

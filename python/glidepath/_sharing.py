@@ -88,9 +88,9 @@ def mix_speeds(
     Returns
     -------
     ndarray, shape (jobs,)
-        A share of each job's speed alone: the product of its `shared_speeds` with each of the
-        others, above 1 where that was measured. All 0 when together they need more than the card's
-        memory.
+        A share of each job's speed alone, from its `shared_speeds` with each of the others: their
+        product under ``mps``, and under ``naive``, whose jobs take turns, the slowdowns added up;
+        above 1 where that was measured. All 0 when together they need more than the card's memory.
 
     Raises
     ------
