@@ -188,7 +188,7 @@ def compare(
     """
     chosen = _chosen(seeds)
     if isinstance(policies, str) or not len(policies):
-        raise InputError("compare: expected a sequence of policies")
+        raise InputError(f"compare: policies is {policies!r}, expected a sequence of policies")
     for policy in policies:
         if not (isinstance(policy, str) or callable(policy)):
             raise TypeError(f"compare: a policy is {policy!r}, expected text or a function")

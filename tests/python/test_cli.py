@@ -106,6 +106,35 @@ def test_forecast_says_of_one_run_when_it_is_there(
     assert re.search(r"reaches 1 by step 120: (0|< 1|< 0\.1) %", out)
 
 
+def test_a_target_in_another_unit_is_doubted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "percent.csv"
+    log.write_text("step,val_acc\n1,10\n2,20\n3,35\n4,45\n5,50\n6,53\n")
+    line = ["forecast", log, "--metric", "val_acc", "--budget", 20]
+    code, _, err = run(capsys, *line, "--target", 0.6)
+    assert code == 0
+    assert err.splitlines()[0] == (
+        "percent.csv: the first value, 10, is at the target already: is --target 0.6 in the unit of"
+        " val_acc?"
+    )
+    _, _, err = run(capsys, *line, "--target", 60)
+    assert "unit" not in err
+
+
+def test_a_title_is_not_broken_at_the_width_of_its_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
+    nodes.write_text("node,cpu_milli,memory_mib,gpus,gpu_model\nn,32000,64000,4,A100\n")
+    columns = "job,cpu_milli,memory_mib,gpus,gpu_milli,gpu_spec"
+    pods.write_text(f"{columns}\na,1000,1000,1,500,\nb,1000,1000,2,1000,\n")
+    code, out, _ = run(capsys, "place", nodes, pods)
+    assert code == 0
+    title = "2 pods, all placed; 2.5 of 4 GPUs given out, 62.5 %"
+    assert out.splitlines()[0] == title
+
+
 def ended_runs(folder: Path, count: int) -> Path:
     """Runs that level off at once after step 60, which no curve alone would foretell."""
     lines = ["curve,step,value"]
@@ -284,8 +313,8 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("report", "{curves}", "-o", "/nowhere/r.html"), ("/nowhere/r.html", "No such file")),
         (("report", SUPERCOM, "--target", 1), ("is a workload",)),
         (("plan", SUPERCOM, "--at-h", 1e6), ("--at-h",)),
-        (("plan", SUPERCOM, "--at-h", "nan"), ("--at-h nan",)),
-        (("plan", SUPERCOM, "--at-h", -1), ("--at-h -1 is no hour",)),
+        (("plan", SUPERCOM, "--at-h", "nan"), ("--at-h is nan, expected 0 hours or more",)),
+        (("plan", SUPERCOM, "--at-h", -1), ("--at-h is -1, expected 0 hours or more",)),
         (("plan", SUPERCOM, "--seed", 3), ("--seed 3: nothing is drawn", "--users")),
         (("simulate", SUPERCOM, "--seed", 3), ("--seed 3: nothing is drawn", "--forecast-sigma")),
         (("simulate", SUPERCOM, "--seeds", 2, "-p", "fifo"), ("--seeds 2: nothing is drawn",)),
@@ -755,6 +784,7 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
         f"none,{curves},good,2.2,2000,0,1,2,",
         f"many,{curves},good,2.2,2000,1e300,1,2,",
         f"urgent,{curves},good,2.2,2000,1,1,2,1.7",
+        f"first,{curves},good,2.2,2000,1,1,2,{2**40}",
     ]
     rows = (row + "," * (text[0].count(",") - row.count(",")) for row in text)
     jobs.write_text("\n".join(rows) + "\n")
@@ -789,14 +819,15 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
         "light": "it has weight -1",
         "backwards": "it runs at -3 steps per second",
         "absent": "nowhere.csv",
-        "text": "its target is 'low', no number",
+        "text": "its target is 'low', expected a finite number",
         "clockless": "the CSV of jobs no column steps_per_s_",
-        "bankrupt": "its budget is '-5', not above 0",
-        "broke": "its budget is '0', not above 0",
-        "half": "its gpus is '1.5', no whole number from 1 on",
-        "none": "its gpus is '0', no whole number from 1 on",
-        "many": "its gpus is '1e300', no whole number from 1 on",
-        "urgent": "its priority is '1.7', no whole number",
+        "bankrupt": "its budget is '-5', expected above 0",
+        "broke": "its budget is '0', expected above 0",
+        "half": "its gpus is '1.5', expected a whole number from 1 to 2147483647",
+        "none": "its gpus is '0', expected a whole number from 1 to 2147483647",
+        "many": "its gpus is '1e300', expected a whole number from 1 to 2147483647",
+        "urgent": "its priority is '1.7', expected a whole number from -2147483647 to 2147483647",
+        "first": "its priority is '1099511627776', expected a whole number from -2147483647",
     }
     for name, words in reasons.items():
         assert (rows[name]["state"], rows[name]["gpus"]) == ("refused", None)

@@ -314,13 +314,15 @@ def each(label: str, items: Sequence[T]) -> Iterator[T]:
 
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
-    table = Table(title=shown(title), title_justify="left", header_style="bold")
+    table = Table(header_style="bold")
     for index, column in enumerate(columns):
         table.add_column(shown(column), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(shown, row))
     # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
     console = stdout if stdout.is_terminal else Console(width=200, emoji=False)
+    # A title of the table itself would be broken at the width of the table.
+    console.print(shown(title, "table.title"), soft_wrap=True)
     console.print(table)
 
 

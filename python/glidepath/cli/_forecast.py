@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +42,7 @@ from glidepath.cli._console import (
     save,
     say,
     shown,
+    stderr,
 )
 
 
@@ -76,6 +78,7 @@ def forecast(
     traces = chosen(file, run, metric, pattern)
     runs = learned(past, metric, traces, quiet=as_json)
     rows: list[dict[str, Any]] = []
+    begun_there: list[gp.Trace] = []  # at the target
     for trace in each("forecasts", traces):
         plan = _planned(trace) if logged else given
         seen, ahead = _seen(trace, observed, budget, plan, f"--lr {lr}")
@@ -83,10 +86,14 @@ def forecast(
         if plot is not None and not rows:
             save(lambda ax, trace=trace, found=found: _fan(ax, trace, found, target), plot)
         row = found.keys() | {"past_runs": len(runs.runs) if runs else 0}
+        if len(seen) > 1 and row["reach_q10"] == row["reach_q90"] == seen.step[0]:
+            begun_there.append(seen)
         if as_json:
             names = ("at", "median", "levels", "quantiles")
             row["forecast"] = {name: getattr(found.ahead, name) for name in names}
         rows.append(row)
+    if target is not None and begun_there:
+        _doubt(begun_there, target)
     if as_json:
         emit(rows)
     else:
@@ -112,6 +119,17 @@ def _seen(
     end = float(trace.step[-1])
     source_of = None if plan is None else source
     return seen, horizon(seen, budget=budget, file_end=end, schedule=plan, schedule_from=source_of)
+
+
+def _doubt(traces: Sequence[gp.Trace], target: float) -> None:
+    """Ask whether a target that runs begin at is in their unit, such as 0.9 of 90 %."""
+    first = traces[0]
+    more = f", and of {len(traces) - 1} more" if len(traces) > 1 else ""
+    say(
+        f"{first.name}{more}: the first value, {first.loss[0]:.4g}, is at the target already:"
+        f" is --target {target:g} in the unit of {first.metric}?",
+        to=stderr,
+    )
 
 
 def _planned(trace: gp.Trace) -> gp.Schedule:

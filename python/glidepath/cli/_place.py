@@ -92,7 +92,8 @@ def place(
     if as_json:
         emit({"policy": chosen, "seed": seed, "left_out": left_out, "share": share, "rows": rows})
     else:
-        _print(rows, left_out, f"{held / 1000:g} of {total / 1000:g} GPUs, {share:.1%}")
+        gpus = f"{held / 1000:g} of {total / 1000:g} GPUs given out, {100 * share:.1f} %"
+        _print(rows, left_out, gpus)
     return WARNING if left_out else ANSWER
 
 
@@ -104,8 +105,9 @@ def _read(path: Path, reader: Any) -> Any:
 
 
 def _print(rows: list[dict[str, Any]], left_out: int, gpus: str) -> None:
+    how = f"{left_out} fit nowhere" if left_out else "all placed"
     print_table(
-        f"{counted(len(rows), 'pod')}, {left_out} fit nowhere; {gpus}",
+        f"{counted(len(rows), 'pod')}, {how}; {gpus}",
         ("job", "node", "GPUs"),
         ((row["job"], row["node"] or "-", " ".join(map(str, row["gpu_indices"]))) for row in rows),
     )
