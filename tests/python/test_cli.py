@@ -262,6 +262,9 @@ def test_hours_of_a_short_trace_have_two_digits(
     assert title.strip() == "short: 2 jobs on 4 GPUs"
     cells = [cell.strip() for cell in row.split("│")[2:8]]
     assert cells == ["0.0", "0.00", "0.021", "0.027", "0.028", "0.056"]
+    path.write_text("job,submit_s,gpus,duration_s\n1,0,1,100\n")
+    _, out, _ = run(capsys, "simulate", path, "--gpus", 4, "-p", "fifo")
+    assert out.startswith("short: 1 job on 4 GPUs\n")
 
 
 def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ from glidepath.cli._console import (
     Users,
     check_output,
     check_seed,
+    counted,
     emit,
     open_workload,
     print_rows,
@@ -199,7 +200,7 @@ def simulate(
         jobs = open_workload(workload, users, seed, gpus, gpus_per_node)
         source = (lambda each: open_workload(workload, users, each, gpus)) if users else jobs
         drawn_from = range(seed, seed + seeds)
-        who = f"{users} users" if users else f"{len(jobs)} jobs"
+        who = counted(users, "user") if users else counted(len(jobs), "job")
         title = f"{workload.name}: {who}, seeds {drawn_from.start} to {drawn_from.stop - 1}"
         return _compare_seeds(source, policies, drawn_from, title, options, asked, as_json=as_json)
     jobs = open_workload(workload, users, seed, gpus, gpus_per_node)
@@ -267,7 +268,7 @@ def show(
                 say(f"{result.policy}: {result.fallback}", to=stderr)
         names = {"gpu": "GPUs"}  # the one tier of a trace
         tiers = ", ".join(f"{t.gpus} {names.get(t.name, t.name)}" for t in workload.tiers)
-        title = f"{workload.name}: {len(workload)} jobs on {tiers}"
+        title = f"{workload.name}: {counted(len(workload), 'job')} on {tiers}"
         print_rows(title, simulation_columns(asked), rows)
         if report is not None:
             say(f"Report: {report}")
@@ -307,7 +308,7 @@ def _compare_seeds(
         unfinished[row["policy"]] += row["outcomes"].get("unfinished", 0)
     for policy, jobs in unfinished.items():
         if jobs:
-            say(f"{policy}: {jobs} jobs did not end, of all seeds together", to=stderr)
+            say(f"{policy}: {counted(jobs, 'job')} did not end, of all seeds together", to=stderr)
     return WARNING if any(unfinished.values()) else ANSWER
 
 
