@@ -439,3 +439,56 @@ def test_a_planner_takes_the_best_of_all_choices(policy: str) -> None:
             expect_runs(jobs, gpus, policy, want, f"seed {seed}")
             compared += 1
     assert compared > 50
+
+
+class OnNodes(Rule):
+    """Order of arrival on nodes by best fit; a larger gang has whole nodes and a part of one."""
+
+    def __init__(self, node_gpus: int, *, blocks: bool) -> None:
+        self.node_gpus, self.blocks = node_gpus, blocks
+        self.seats: dict[int, list[tuple[int, int]]] = {}  # of a job: nodes and how many GPUs
+
+    def seat(self, run: Run, free: list[int]) -> list[tuple[int, int]] | None:
+        """Take the parts from the nodes on which they leave least, or nothing at all."""
+        left, seats = list(free), []
+        whole, rest = divmod(run.gpus, self.node_gpus)
+        for part in [self.node_gpus] * whole + [rest] * (rest > 0):
+            fitting = [node for node, room in enumerate(left) if room >= part]
+            if not fitting:
+                return None
+            best = min(fitting, key=left.__getitem__)
+            left[best] -= part
+            seats.append((best, part))
+        free[:] = left
+        return seats
+
+    def choose(self, now_s: int, live: list[Run], gpus: int) -> list[Run]:
+        free = [self.node_gpus] * (gpus // self.node_gpus)
+        chosen = [run for run in live if run.runs]
+        for run in chosen:
+            for node, part in self.seats[run.place]:
+                free[node] -= part
+        for run in live:
+            if run.runs:
+                continue
+            seats = self.seat(run, free)
+            if seats is not None:
+                self.seats[run.place] = seats
+                chosen.append(run)
+            elif self.blocks:
+                break
+        return chosen
+
+
+@pytest.mark.parametrize("policy", ["fifo", "first_fit"])
+def test_gangs_sit_on_nodes_by_best_fit(policy: str) -> None:
+    for seed in SEEDS:
+        node_gpus = (2, 4, 6)[seed % 3]
+        jobs, _ = columns(seed)
+        gpus = node_gpus * -(-int(jobs["gpus"].max()) // node_gpus)
+        gpus += node_gpus * (seed % 2)
+        want = runs_of(jobs, 0)
+        play(want, gpus, OnNodes(node_gpus, blocks=policy == "fifo"))
+        tier = gp.Tier("t", gpus // node_gpus, node_gpus)
+        run = gp.simulate(gp.Workload([tier], jobs), policy, in_nodes=True)
+        assert run.jobs["end_s"].tolist() == [job.end_s for job in want], seed
