@@ -86,6 +86,28 @@ def test_widths_for_known_schedules_forecast_our_own_transformers_better() -> No
     assert learned["crps"] < alone["crps"]
 
 
+def test_times_to_target_of_a_method_that_knows_the_schedule_are_those_with_it() -> None:
+    file = Path(__file__).parents[2] / "data/gpu/code-gpt.csv.gz"
+    result = backtest.accuracy(file, methods=["glidepath+lr"], max_curves=3, cutoffs=[0.4])
+    found = {row["run"]: row for row in result.rows if row["method"] == "glidepath+lr"}
+    assert len(found) == 3
+    for run in gp.read_traces(file):
+        if run.name not in found:
+            continue
+        at, half = round(0.7 * len(run)), max(1, round(0.03 * len(run)))
+        target = float(run.loss[at - half : at + half].mean())
+        law = gp.reach(
+            run.until(run.step[round(0.4 * len(run)) - 1]),
+            target,
+            budget=3 * run.step[-1],
+            schedule=gp.Schedule.logged(run),
+            reached_by="point",
+        )
+        truth = run.step[np.argmax(run.loss <= target)]
+        error = abs(np.log(law.quantile(0.5, if_reached=True) / truth))
+        assert found[run.name]["reach_error"] == pytest.approx(error)
+
+
 def test_picture_of_errors_by_cutoff_has_a_line_for_each_method(folder: Path) -> None:
     pytest.importorskip("matplotlib")
     result = backtest.accuracy(folder, methods=["glidepath"])

@@ -81,6 +81,7 @@ class _Ours:
         *,
         budget: float,
         reached_by: str,
+        schedule: Any = None,
         past: tuple[Trace, ...] = (),
     ) -> Any:
         return reach(
@@ -88,6 +89,7 @@ class _Ours:
             -target if trace.metric == TURNED else target,
             budget=budget,
             reached_by=reached_by,
+            schedule=schedule,
             past=self._past_of(past),
             constants=self._constants,
         )
@@ -126,7 +128,8 @@ def _ours(name: str, constants: str | None) -> Method:
     made = _Ours(given, constants)
     past = ("past",) if {"past", "calibrated"} & set(given) else ()
     schedule = ("schedule",) if "lr" in given else ()
-    return Method(name, made, (*schedule, *past), made.reach, ("budget", "reached_by", *past))
+    known = (*schedule, *past)
+    return Method(name, made, known, made.reach, ("budget", "reached_by", *known))
 
 
 OURS = tuple(
