@@ -179,16 +179,36 @@ def _refusal(
         if name in hints and not _fits(value, hints[name]):
             return f"{verb}: {name} is {_shown(value)}, expected {_words(hints[name])}"
     if re.search("incompatible (?:function|constructor) arguments", str(error)):
+        whole = (int, int | None)
+        wholes = {
+            name: value
+            for name, value in given.items()
+            if hints.get(name) in whole and value is not None
+        }
         for name, value in given.items():
             if isinstance(value, str) and not _is_encodable(value):
                 return f"{verb}: {name} is {_shown(value)}, expected text that UTF-8 can hold"
-        for name, value in given.items():
-            if hints.get(name) is int and not 0 <= value < 2**63:
+        for name, value in wholes.items():
+            if not 0 <= value < 2**63:
                 return f"{verb}: {name} is {value}, expected a whole number of at most 64 bits"
-        for name, value in given.items():
-            if hints.get(name) is int and value >= 2**31:
+        for name, value in wholes.items():
+            if value >= 2**31:
                 return f"{verb}: {name} is {value}, expected a whole number of at most 31 bits"
+        for name, value in given.items():
+            if misfit := _misfit(value, hints.get(name)):
+                return f"{verb}: {name}{misfit}"
         return _too_large(function, args, kwargs) or f"{verb}: an argument has the wrong type"
+    return None
+
+
+def _misfit(value: Any, hint: Any) -> str | None:
+    """Say which element of a list has another type than its hint."""
+    if typing.get_origin(hint) not in (Sequence, list) or not isinstance(value, Sequence):
+        return None
+    (kind,) = typing.get_args(hint)
+    for number, each in enumerate(value):
+        if not _fits(each, kind):
+            return f"[{number}] is {_shown(each)}, expected {_words(kind)}"
     return None
 
 

@@ -72,7 +72,8 @@ def _frozen(values: ArrayLike, name: str, shape: tuple[int, int]) -> Floats:
         raise InputError(f"metrics: {name} has shape {found.shape}, expected {shape}")
     if np.isinf(found).any() or (name != "temperature_c" and (found < 0).any()):
         bad = found[np.isinf(found) | (found < 0)][0]
-        raise InputError(f"metrics: {name} has a value {bad:g}")
+        least = "" if name == "temperature_c" else "0 or more and "
+        raise InputError(f"metrics: {name} has a value {bad:g}, expected {least}finite ones")
     found.flags.writeable = False
     return found
 
@@ -135,7 +136,8 @@ class Metrics(Result):
             )
         names = tuple(str(gpu) for gpu in gpus)
         if not names or len(set(names)) < len(names):
-            raise InputError(f"metrics: the GPUs are {', '.join(names) or 'none'}")
+            given = ", ".join(names) or "empty"
+            raise InputError(f"metrics: gpus is {given}, expected a name of its own for each")
         for column in columns:
             if column not in COLUMNS:
                 raise InputError(f"metrics: no column {column!r}, known: {', '.join(COLUMNS)}")

@@ -118,7 +118,7 @@ def read_free_nodes(path: str | os.PathLike[str]) -> tuple[list[FreeNode], list[
     def made(row: dict[str, str]) -> FreeNode:
         gpus = _whole(row, "gpus")
         if not 0 <= gpus <= _MOST_GPUS:
-            raise ValueError(f"{gpus} GPUs")
+            raise ValueError(f"gpus is {gpus}, expected 0 to {_MOST_GPUS}")
         return FreeNode(
             row["node"],
             cpu_milli=_whole(row, "cpu_milli"),

@@ -84,14 +84,20 @@ class StepProfile(Result):
         for key in ("step_seconds", "host_s", *(f"{key}_s" for key in CATEGORIES)):
             value = getattr(self, key)
             if not -1e-9 * abs(self.step_seconds) <= value < math.inf or self.step_seconds <= 0:
-                raise InputError(f"step profile: {key} is {value:g} of {self.step_seconds:g} s")
+                raise InputError(
+                    f"step profile: {key} is {value:g} of {self.step_seconds:g} s, expected 0 or "
+                    "more and finite of more than 0"
+                )
         if abs(known + self.other_s - self.step_seconds) > 1e-3 * self.step_seconds:
             raise InputError(
                 f"step profile: the parts sum to {known + self.other_s:g} s, not to the "
                 f"{self.step_seconds:g} s of the step"
             )
         if not 1 <= self.nodes <= self.gpus:
-            raise InputError(f"step profile: {self.gpus} GPUs on {self.nodes} nodes")
+            raise InputError(
+                f"step profile: {self.gpus} GPUs on {self.nodes} nodes, expected a node at least "
+                "and a GPU on each"
+            )
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -257,4 +263,4 @@ def from_parts(parts: Mapping[str, float], **more: Any) -> StepProfile:
 
 def _check_speed(verb: str, speed: float) -> None:
     if not 0 < speed < math.inf:
-        raise InputError(f"{verb}: speed is {speed}")
+        raise InputError(f"{verb}: speed is {speed}, expected more than 0 and finite")

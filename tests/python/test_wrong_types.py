@@ -74,6 +74,14 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.forecast_batch(STEP, [LOSS], 4000, threads=1.5),
         "forecast_batch: threads is 1.5, expected a whole number",
     ),
+    "starts beyond what counts them": (
+        lambda: ANY.fit(RUN, starts=2**40),
+        "fit: starts is 1099511627776, expected a whole number of at most 31 bits",
+    ),
+    "one tier among others": (
+        lambda: ANY.Workload([*TIERS, {"name": "a"}], workload().jobs),
+        f"Workload: tiers[{len(TIERS)}] is {{'name': 'a'}}, expected a Tier",
+    ),
     "threads of which a pool would never start one": (
         lambda: ANY.compare(workload(), ["fifo"], threads=math.nan),
         "compare: threads is nan, expected a whole number",

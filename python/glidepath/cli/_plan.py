@@ -93,7 +93,7 @@ def plan(
         if given is not None:
             raise gp.InputError(f"{option}: {workload} is no CSV of jobs")
     if not at_h >= 0.0:
-        raise gp.InputError(f"--at-h {at_h:g} is no hour from the start")
+        raise gp.InputError(f"--at-h is {at_h:g}, expected 0 hours or more")
     check_seed(context, drawn=users is not None, options="--users")
     measured = None if pairs is None else gp.learn_pairs(gp.read_pairs(pairs))
     drawn = open_workload(workload, users, seed, gpus)

@@ -95,7 +95,7 @@ def _job(
         raise gp.InputError("it has no target")
     budget = _number(row, "budget")
     if budget is not None and budget <= 0:
-        raise gp.InputError(f"its budget is {row['budget']!r}, not above 0")
+        raise gp.InputError(f"its budget is {row['budget']!r}, expected above 0")
     plan = horizon(trace, budget=budget)
     by = reached_by or reached_by_name(trace.metric)
     reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, reached_by=by)
@@ -199,7 +199,7 @@ def _number(row: Mapping[str, str], column: str) -> float | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise gp.InputError(f"its {column} is {text!r}, no number")
+        raise gp.InputError(f"its {column} is {text!r}, expected a finite number")
     return number
 
 
@@ -208,5 +208,8 @@ def _whole(row: Mapping[str, str], column: str, *, blank: int, least: int) -> in
     if number is None:
         return blank
     if number != int(number) or not least <= number <= _LARGEST_WHOLE:
-        raise gp.InputError(f"its {column} is {row[column]!r}, no whole number from {least} on")
+        raise gp.InputError(
+            f"its {column} is {row[column]!r}, expected a whole number from {least} to "
+            f"{_LARGEST_WHOLE}"
+        )
     return int(number)

@@ -287,7 +287,10 @@ def arrival_of(given: Any) -> Arrival:
         probability = float(_array("probability", given["probability"]))
         at = _array("quantiles", given["quantiles"])
         if at.shape != (3,) or np.isnan(at).any() or not 0.0 <= probability <= 1.0:
-            raise InputError(f"reach gave probability {probability:g} and quantiles {at.tolist()}")
+            raise InputError(
+                f"reach gave probability {probability:g} and quantiles {at.tolist()}, expected 0 "
+                "to 1 and three numbers"
+            )
         return Arrival(probability, (float(at[0]), float(at[1]), float(at[2])))
     steps = _array("reach", given)
     if steps.ndim != 1 or not steps.size or np.isnan(steps).any():
