@@ -239,7 +239,7 @@ TEST(LearnedTest, ValuesThatCannotBeUsedAreRefused) {
   options.learned = zeros();
   options.learned[3] = kInfinity;
   EXPECT_EQ(message_of<InputError>([&] { (void)plan(cluster.snapshot(), options); }),
-            "plan: learned has the value inf");
+            "plan: learned has the value inf, expected a finite one");
 }
 
 class LearnedFileTest : public TemporaryFiles {};

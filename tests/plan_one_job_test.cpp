@@ -256,7 +256,7 @@ TEST(AcceleratorTest, WhatAJobLacksIsSaidInTheNameOfTheFunction) {
   for (Option& option : c.job.options) option.steps_per_s = 0;
   EXPECT_EQ(refused(), "choose_accelerator: job 1 runs at 0 steps per second on tier 'small'");
   c.job.weight = -1;
-  EXPECT_EQ(refused(), "choose_accelerator: job 1 has weight -1");
+  EXPECT_EQ(refused(), "choose_accelerator: job 1 has weight -1, expected 0 or more and finite");
 }
 
 }  // namespace

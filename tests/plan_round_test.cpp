@@ -388,7 +388,7 @@ TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
   EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 names tier 1, there are 1");
   c = good;
   c.gpus[0] = 0;
-  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 asks 0 GPUs");
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 asks 0 GPUs, expected at least 1");
   c.gpus[0] = std::int64_t{1} << 31;
   c.capacity = {std::int64_t{1} << 40};
   EXPECT_EQ(refused(c),
@@ -397,7 +397,7 @@ TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
   EXPECT_EQ(solve_round(c.view()).chosen.size(), 1U);
   c = good;
   c.capacity = {-1};
-  EXPECT_EQ(refused(c), "solve_round: tier 0 has the negative capacity -1");
+  EXPECT_EQ(refused(c), "solve_round: the capacity of tier 0 is -1, expected 0 or more");
   c = good;
   c.gpus.pop_back();
   EXPECT_EQ(refused(c), "solve_round: columns of different length: job 1, tier 1, gpus 0, value 1");
@@ -405,7 +405,8 @@ TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
   const std::vector<double> prices{1, 2};
   EXPECT_EQ(refused(good, {.prices = prices}), "solve_round: 2 prices for 1 tiers");
   const std::vector<double> negative{-1};
-  EXPECT_EQ(refused(good, {.prices = negative}), "solve_round: the price of tier 0 is -1");
+  EXPECT_EQ(refused(good, {.prices = negative}),
+            "solve_round: the price of tier 0 is -1, expected 0 or more and finite");
 }
 
 TEST(SolveRoundTest, GangsThatStayTakeOfTheNodes) {

@@ -322,7 +322,8 @@ TEST(PlanTest, ThreeBrokenJobsOfAThousandChangeNothingForTheOthers) {
       if (reason.job < 5000) others.push_back(reason);
     }
     EXPECT_EQ(others, without.reasons);
-    EXPECT_EQ(with.reasons[0].text, "cannot be planned: job 5000 has -20 remaining steps");
+    EXPECT_EQ(with.reasons[0].text,
+              "cannot be planned: job 5000 has -20 remaining steps, expected 0 or more");
     EXPECT_TRUE(violations(spoilt.snapshot(), with, options.limits).empty());
   }
 }
@@ -344,9 +345,10 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   cluster.running = {{.job = 5, .tier = 0, .gpus = -3}};
   EXPECT_EQ(refused(cluster), "plan: job 5 runs on -3 GPUs, expected at least 1");
   cluster.running.clear();
-  EXPECT_EQ(refused(cluster, {.round_s = 0}), "plan: the round is 0 s");
+  EXPECT_EQ(refused(cluster, {.round_s = 0}),
+            "plan: round_s is 0, expected more than 0 and finite");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, -1}}}),
-            "plan: objective 'jct' has weight -1");
+            "plan: objective 'jct' has weight -1, expected 0 or more and finite");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 0}}}),
             "plan: every objective has weight 0");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 1}}}), "");
@@ -362,11 +364,11 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_EQ(refused(cluster, {.limits = {.power_cap_w = -1}}),
             "plan: power_cap_w is -1, expected 0 or more");
   EXPECT_EQ(refused(cluster, {.limits = {.user_quota = {{"ada", -1}}}}),
-            "plan: the quota of 'ada' is -1");
+            "plan: the quota of 'ada' is -1, expected 0 or more");
   EXPECT_EQ(refused(cluster, {.limits = {.user_quota = {{"ada", 1}, {"ada", 2}}}}),
             "plan: two quotas for 'ada'");
   EXPECT_EQ(refused(cluster, {.dynamics = {.hysteresis = std::nan("")}}),
-            "plan: hysteresis is nan");
+            "plan: hysteresis is nan, expected 0 or more and finite");
 }
 
 TEST(PlanTest, AStartAfterNowCountsAsNow) {

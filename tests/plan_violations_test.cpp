@@ -145,8 +145,10 @@ TEST(ViolationsTest, LimitsThatPlanRefusesAreRefused) {
   const auto refused = [&](const PlanLimits& limits) {
     return refusal([&] { (void)violations(cluster.snapshot(), {}, limits); });
   };
-  EXPECT_EQ(refused({.user_quota = {{"ada", -1}}}), "violations: the quota of 'ada' is -1");
-  EXPECT_EQ(refused({.group_quota = {{"vision", -1}}}), "violations: the quota of 'vision' is -1");
+  EXPECT_EQ(refused({.user_quota = {{"ada", -1}}}),
+            "violations: the quota of 'ada' is -1, expected 0 or more");
+  EXPECT_EQ(refused({.group_quota = {{"vision", -1}}}),
+            "violations: the quota of 'vision' is -1, expected 0 or more");
   EXPECT_EQ(refused({.sharing = static_cast<Sharing>(9)}),
             "violations: sharing is value 9, expected one of exclusive, naive, mps, mig");
   EXPECT_EQ(refused({.power_cap_w = -1}), "violations: power_cap_w is -1, expected 0 or more");

@@ -644,7 +644,7 @@ TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   EXPECT_EQ(said("fifo", {}), "start_times: job 2 has neither remaining_steps nor budget_steps");
   one.jobs.back().remaining_steps = {1};
   one.jobs.back().weight = -1;
-  EXPECT_EQ(said("fifo", {}), "start_times: job 2 has weight -1");
+  EXPECT_EQ(said("fifo", {}), "start_times: job 2 has weight -1, expected 0 or more and finite");
   one.jobs.back().weight = 1;
   one.running.front().gpus = 3;
   EXPECT_EQ(said("fifo", {}),

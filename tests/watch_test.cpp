@@ -426,9 +426,9 @@ TEST(WatchTest, AStateThatNoWatchCanBeInIsRefused) {
   EXPECT_EQ(refused([](WatchState& s) { s.newest.resize(11); }),
             "watch: state has 11 newest losses, expected at most 10");
   EXPECT_EQ(refused([](WatchState& s) { s.last_step = 299; }),
-            "watch: state has last step 299 after step 300");
+            "watch: state has last step 299, expected 300 to 1e+300");
   EXPECT_EQ(refused([](WatchState& s) { s.last_step = kNaN; }),
-            "watch: state has last step nan after step 300");
+            "watch: state has last step nan, expected 300 to 1e+300");
   EXPECT_EQ(refused([](WatchState& s) { s.points = std::numeric_limits<std::int64_t>::max(); }),
             "watch: state has 9223372036854775807 points, expected 0 to 9007199254740992");
   EXPECT_EQ(refused([](WatchState& s) { s.nonfinite = -1; }),
@@ -444,9 +444,9 @@ TEST(WatchTest, AStateThatNoWatchCanBeInIsRefused) {
   EXPECT_EQ(refused([](WatchState& s) { s.restarts = 300; }),
             "watch: state has 300 restarts, expected 0 to 299");
   EXPECT_EQ(refused([](WatchState& s) { s.first_loss = -kInfinity; }),
-            "watch: state has the first loss -inf");
+            "watch: state has the first loss -inf, expected a finite one or nan");
   EXPECT_EQ(refused([](WatchState& s) { s.best_loss = kInfinity; }),
-            "watch: state has the best loss inf");
+            "watch: state has the best loss inf, expected a finite one or nan");
   EXPECT_EQ(refused([](WatchState& s) { s.reached_step = 301; }),
             "watch: state has reached its target at step 301, its last step is 300");
 }

@@ -33,7 +33,8 @@ TEST(BadInputTest, OneSentenceNamesTheJob) {
   };
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 9; }),
             "workload: job 17 asks 9 GPUs, the largest tier has 8");
-  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 0; }), "workload: job 17 asks 0 GPUs");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 0; }),
+            "workload: job 17 asks 0 GPUs, expected at least 1");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = -1; }),
             "workload: job 17 has duration_s -1, expected more than 0");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = 0; }),

@@ -291,6 +291,7 @@ std::int64_t CsvReader::integer(int column) const {
   const std::string_view digits = trimmed(text(column));
   std::int64_t integer = 0;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), integer);
+  if (error == std::errc::result_out_of_range) not_a("a whole number of 64 bits", column);
   if (error != std::errc{} || stop != digits.data() + digits.size()) {
     not_a("a whole number", column);
   }

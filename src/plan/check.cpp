@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace {
 constexpr detail::Names<9> kObjectives{"jct",    "known_size", "quality", "deadline", "fairness",
                                        "energy", "edp",        "cost",    "learned"};
 constexpr detail::Names<2> kCombines{"weighted", "in_order"};
+
+constexpr std::string_view kFromZero = ", expected 0 or more and finite";
 
 bool finite_from_zero(double x) { return x >= 0 && std::isfinite(x); }
 
@@ -55,14 +58,15 @@ void check_limits(std::string_view verb, const PlanLimits& limits) {
   }
   for (const auto* quotas : {&limits.user_quota, &limits.group_quota}) {
     for (const Quota& quota : *quotas) {
-      if (quota.gpus < 0) refuse(verb, ": the quota of '", quota.name, "' is ", quota.gpus);
+      if (quota.gpus >= 0) continue;
+      refuse(verb, ": the quota of '", quota.name, "' is ", quota.gpus, ", expected 0 or more");
     }
   }
 }
 
 void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!(options.round_s > 0 && std::isfinite(options.round_s))) {
-    refuse("plan: the round is ", options.round_s, " s");
+    refuse("plan: round_s is ", options.round_s, ", expected more than 0 and finite");
   }
   if (!(options.gap >= 0)) refuse("plan: gap is ", options.gap, ", expected 0 or more");
   if (!options.prices.empty() && options.prices.size() != snapshot.tiers.size()) {
@@ -73,7 +77,7 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   }
   for (const WeightedObjective& each : options.objectives) {
     if (!finite_from_zero(each.weight)) {
-      refuse("plan: objective '", name(each.objective), "' has weight ", each.weight);
+      refuse("plan: objective '", name(each.objective), "' has weight ", each.weight, kFromZero);
     }
     refuse_unnamed(kObjectives, each.objective, "plan: objective");
   }
@@ -100,16 +104,20 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   }
   for (const auto& [what, x] : {std::pair{"hysteresis", options.dynamics.hysteresis},
                                 std::pair{"joule_value", options.joule_value}}) {
-    if (!finite_from_zero(x)) refuse("plan: ", what, " is ", x);
+    if (!finite_from_zero(x)) refuse("plan: ", what, " is ", x, kFromZero);
   }
   for (const auto& [what, x] : {std::pair{"max_wait_s", options.dynamics.max_wait_s},
                                 std::pair{"stop_probability", options.stop_probability},
                                 std::pair{"outrun_probability", options.outrun_probability}}) {
-    if (!(x >= 0)) refuse("plan: ", what, " is ", x);
+    if (!(x >= 0)) refuse("plan: ", what, " is ", x, ", expected 0 or more");
   }
-  if (!(options.dynamics.ageing_s > 0)) refuse("plan: ageing_s is ", options.dynamics.ageing_s);
+  if (!(options.dynamics.ageing_s > 0)) {
+    refuse("plan: ageing_s is ", options.dynamics.ageing_s, ", expected more than 0");
+  }
   for (const Tier& tier : snapshot.tiers) validate(tier);
-  if (!std::isfinite(snapshot.now_s)) refuse("plan: now is ", snapshot.now_s, " s");
+  if (!std::isfinite(snapshot.now_s)) {
+    refuse("plan: now_s is ", snapshot.now_s, ", expected a finite number");
+  }
 }
 
 std::string fault_of(const Job& job, const Snapshot& snapshot) {
@@ -117,19 +125,23 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
        {std::pair{"weight", job.weight}, std::pair{"restart_s", job.restart_s},
         std::pair{"memory_gb", job.memory_gb}, std::pair{"steps_done", job.steps_done},
         std::pair{"attained_s", job.attained_s}, std::pair{"attained_gpu_s", job.attained_gpu_s}}) {
-    if (!finite_from_zero(x)) return sentence("job ", job.id, " has ", what, " ", x);
+    if (!finite_from_zero(x)) return sentence("job ", job.id, " has ", what, " ", x, kFromZero);
   }
   for (const auto& [what, x] :
        {std::pair{"deadline_s", job.deadline_s}, std::pair{"target_loss", job.target_loss},
         std::pair{"waiting_s", job.waiting_s},
         std::pair{"forecast_at_steps", job.forecast_at_steps}}) {
-    if (std::isnan(x)) return sentence("job ", job.id, " has ", what, " nan");
+    if (std::isnan(x)) return sentence("job ", job.id, " has ", what, " nan, expected a number");
   }
   if (!(job.budget_steps >= 0)) {
-    return sentence("job ", job.id, " has budget_steps ", job.budget_steps);
+    return sentence("job ", job.id, " has budget_steps ", job.budget_steps, ", expected 0 or more");
   }
-  if (job.waiting_s == kInfinity) return sentence("job ", job.id, " has waiting_s inf");
-  if (!std::isfinite(job.submit_s)) return sentence("job ", job.id, " has submit_s ", job.submit_s);
+  if (job.waiting_s == kInfinity) {
+    return sentence("job ", job.id, " has waiting_s inf, expected a finite number");
+  }
+  if (!std::isfinite(job.submit_s)) {
+    return sentence("job ", job.id, " has submit_s ", job.submit_s, ", expected a finite number");
+  }
   if (!(job.sm_activity >= 0 && job.sm_activity <= 1)) {
     return sentence("job ", job.id, " has sm_activity ", job.sm_activity, ", expected 0 to 1");
   }
@@ -142,9 +154,12 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
       return sentence("job ", job.id, " names tier ", option.tier, ", there are ",
                       snapshot.tiers.size());
     }
-    if (option.gpus < 1) return sentence("job ", job.id, " asks ", option.gpus, " GPUs");
+    if (option.gpus < 1) {
+      return sentence("job ", job.id, " asks ", option.gpus, " GPUs, expected at least 1");
+    }
     if (!finite_from_zero(option.steps_per_s)) {
-      return sentence("job ", job.id, " runs at ", option.steps_per_s, " steps per second");
+      return sentence("job ", job.id, " runs at ", option.steps_per_s, " steps per second",
+                      kFromZero);
     }
     if (option.sharing != Sharing::exclusive && name(option.sharing) == kNoName) {
       return sentence("job ", job.id, " has an option with sharing value ",
@@ -155,7 +170,8 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
     }
   }
   for (const double s : job.remaining_steps) {
-    if (!(s >= 0)) return sentence("job ", job.id, " has ", s, " remaining steps");
+    if (s >= 0) continue;
+    return sentence("job ", job.id, " has ", s, " remaining steps, expected 0 or more");
   }
   if (job.ahead_steps.size() != job.ahead_loss.size()) {
     return sentence("job ", job.id, " has ", job.ahead_steps.size(), " steps and ",
@@ -164,7 +180,8 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
   for (std::size_t i = 0; i < job.ahead_steps.size(); ++i) {
     if (!finite_from_zero(job.ahead_steps[i]) || !std::isfinite(job.ahead_loss[i]) ||
         (i > 0 && job.ahead_steps[i] <= job.ahead_steps[i - 1])) {
-      return sentence("job ", job.id, " has the path ahead broken at entry ", i);
+      return sentence("job ", job.id, " has loss ", job.ahead_loss[i], " ahead at step ",
+                      job.ahead_steps[i], ", expected finite losses at steps that increase from 0");
     }
   }
   return {};

@@ -25,7 +25,8 @@ std::span<const double> checked(std::span<const double> given) {
     refuse("plan: learned has ", given.size(), " values, expected ", kLearnedValues);
   }
   for (const double value : given) {
-    if (!std::isfinite(value)) refuse("plan: learned has the value ", value);
+    if (!std::isfinite(value))
+      refuse("plan: learned has the value ", value, ", expected a finite one");
   }
   return given;
 }

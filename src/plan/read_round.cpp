@@ -31,7 +31,8 @@ void check_index(std::span<const std::int64_t> column, std::size_t n, std::size_
 
 void check_counts(std::span<const std::int64_t> column, const char* what) {
   for (std::size_t i = 0; i < column.size(); ++i) {
-    if (column[i] < 0) refuse("solve_round: ", what, " ", i, " is ", column[i]);
+    if (column[i] >= 0) continue;
+    refuse("solve_round: ", what, " ", i, " is ", column[i], ", expected 0 or more");
   }
 }
 
@@ -62,7 +63,8 @@ void check(const RoundView& view) {
   if (n > 0x7fffffff) refuse("solve_round: ", n, " options, at most 2147483647");
   for (std::size_t t = 0; t < view.capacity.size(); ++t) {
     if (view.capacity[t] < 0) {
-      refuse("solve_round: tier ", t, " has the negative capacity ", view.capacity[t]);
+      refuse("solve_round: the capacity of tier ", t, " is ", view.capacity[t],
+             ", expected 0 or more");
     }
   }
   const auto tiers = static_cast<std::int64_t>(view.capacity.size());
@@ -72,7 +74,8 @@ void check(const RoundView& view) {
              ", there are ", tiers);
     }
     if (view.gpus[i] < 1) {
-      refuse("solve_round: option ", i, " of job ", view.job[i], " asks ", view.gpus[i], " GPUs");
+      refuse("solve_round: option ", i, " of job ", view.job[i], " asks ", view.gpus[i],
+             " GPUs, expected at least 1");
     }
     if (view.gpus[i] > kLargestGang) {
       refuse("solve_round: option ", i, " of job ", view.job[i], " asks ", view.gpus[i],
@@ -104,16 +107,19 @@ void check(const RoundView& view) {
   for (std::size_t i = 0; i < view.taken_tier.size(); ++i) {
     if (view.taken_tier[i] < 0 || view.taken_tier[i] >= tiers || view.taken_gpus[i] < 1) {
       refuse("solve_round: placed gang ", i, " has ", view.taken_gpus[i], " GPUs of tier ",
-             view.taken_tier[i]);
+             view.taken_tier[i], ", expected at least 1 of tiers 0 to ", tiers - 1);
     }
   }
   if (!view.watts.empty() && view.watts.size() != n) {
     refuse("solve_round: ", view.watts.size(), " entries of watts for ", n, " options");
   }
-  if (!(view.power_cap_w >= 0)) refuse("solve_round: power_cap_w is ", view.power_cap_w);
+  if (!(view.power_cap_w >= 0)) {
+    refuse("solve_round: power_cap_w is ", view.power_cap_w, ", expected 0 or more");
+  }
   for (std::size_t i = 0; i < view.watts.size(); ++i) {
     if (!(view.watts[i] >= 0 && view.watts[i] <= kLargestWatts)) {
-      refuse("solve_round: option ", i, " of job ", view.job[i], " draws ", view.watts[i], " W");
+      refuse("solve_round: option ", i, " of job ", view.job[i], " draws ", view.watts[i],
+             " W, expected 0 to ", kLargestWatts);
     }
   }
 }

@@ -18,7 +18,8 @@ void check(const RoundView& view, const RoundOptions& options) {
   }
   for (std::size_t t = 0; t < options.prices.size(); ++t) {
     if (!(options.prices[t] >= 0 && std::isfinite(options.prices[t]))) {
-      refuse("solve_round: the price of tier ", t, " is ", options.prices[t]);
+      refuse("solve_round: the price of tier ", t, " is ", options.prices[t],
+             ", expected 0 or more and finite");
     }
   }
 }

@@ -29,7 +29,9 @@ void validate_pair(const PairSpeeds& pair, const Workload& workload) {
   if (pair.tier < 0 || pair.tier >= static_cast<int>(workload.tiers.size()) ||
       !(pair.first_speed >= 0 && pair.second_speed >= 0)) {
     refuse("workload: the pair of '", pair.first, "' and '", pair.second, "' has tier ", pair.tier,
-           " and speeds ", pair.first_speed, " and ", pair.second_speed);
+           " and speeds ", pair.first_speed, " and ", pair.second_speed,
+           ", expected a tier of 0 to ", std::ssize(workload.tiers) - 1,
+           " and speeds of 0 or more");
   }
 }
 
@@ -76,22 +78,24 @@ void validate_curve(const WorkloadJob& job, const Trace& curve) {
     refuse_job(job, "has duration_s ", job.duration_s,
                " beside a curve, expected budget_steps in its place");
   }
-  if (std::isnan(job.target_loss)) refuse_job(job, "has target_loss nan");
+  if (std::isnan(job.target_loss)) refuse_job(job, "has target_loss nan, expected a number");
   if (curve.step.empty()) refuse_job(job, "names a curve without points");
   if (job.budget_steps <= curve.step.back()) return;
   refuse_job(job, "has budget_steps ", job.budget_steps, ", its curve ends at ", curve.step.back());
 }
 
 void validate_columns(const WorkloadJob& job, const Workload& workload) {
-  if (job.gpus < 1) refuse_job(job, "asks ", job.gpus, " GPUs");
+  if (job.gpus < 1) refuse_job(job, "asks ", job.gpus, " GPUs, expected at least 1");
   const auto share = [&](const char* what, double value) {
     if (!(value >= 0 && value <= 1)) refuse_job(job, "has ", what, " ", value, ", expected 0 to 1");
   };
   share("utilization", job.utilization);
   share("sm_activity", job.sm_activity);
   if (!(job.memory_activity < 0)) share("memory_activity", job.memory_activity);
-  if (!(job.weight >= 0 && std::isfinite(job.weight))) refuse_job(job, "has weight ", job.weight);
-  if (std::isnan(job.deadline_s)) refuse_job(job, "has deadline_s nan");
+  if (!(job.weight >= 0 && std::isfinite(job.weight))) {
+    refuse_job(job, "has weight ", job.weight, ", expected 0 or more and finite");
+  }
+  if (std::isnan(job.deadline_s)) refuse_job(job, "has deadline_s nan, expected a number");
   if (!(job.memory_gb >= 0 && std::isfinite(job.memory_gb))) {
     refuse_job(job, "has memory_gb ", job.memory_gb, ", expected 0 or more and finite");
   }
@@ -104,15 +108,19 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
                " tiers");
   }
   for (const double rate : job.steps_per_s) {
-    if (!(rate >= 0 && std::isfinite(rate))) refuse_job(job, "has steps_per_s ", rate);
+    if (rate >= 0 && std::isfinite(rate)) continue;
+    refuse_job(job, "has steps_per_s ", rate, ", expected 0 or more and finite");
   }
-  if (!(job.restart_s <= kMaxSeconds)) refuse_job(job, "has restart_s ", job.restart_s);
+  if (!(job.restart_s <= kMaxSeconds)) {
+    refuse_job(job, "has restart_s ", job.restart_s, ", expected at most ",
+               detail::kMaxSecondsText);
+  }
 }
 
 void validate_gangs(const WorkloadJob& job, const Workload& workload) {
   std::unordered_set<int> sizes{job.gpus};
   for (const Gang& gang : job.gangs) {
-    if (gang.gpus < 1) refuse_job(job, "has a gang of ", gang.gpus, " GPUs");
+    if (gang.gpus < 1) refuse_job(job, "has a gang of ", gang.gpus, " GPUs, expected at least 1");
     if (!sizes.insert(gang.gpus).second) {
       refuse_job(job, "has its gang of ", gang.gpus, " GPUs twice");
     }
@@ -122,7 +130,8 @@ void validate_gangs(const WorkloadJob& job, const Workload& workload) {
     }
     for (const double rate : gang.steps_per_s) {
       if (rate >= 0 && std::isfinite(rate)) continue;
-      refuse_job(job, "has steps_per_s ", rate, " with ", gang.gpus, " GPUs");
+      refuse_job(job, "has steps_per_s ", rate, " with ", gang.gpus,
+                 " GPUs, expected 0 or more and finite");
     }
   }
 }

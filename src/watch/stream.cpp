@@ -92,7 +92,8 @@ void refuse_counts(const WatchState& s) {
 void refuse_losses(const WatchState& s) {
   for (const auto& [what, loss] :
        {std::pair{"first", s.first_loss}, std::pair{"best", s.best_loss}}) {
-    if (std::isinf(loss)) detail::refuse("watch: state has the ", what, " loss ", loss);
+    if (!std::isinf(loss)) continue;
+    detail::refuse("watch: state has the ", what, " loss ", loss, ", expected a finite one or nan");
   }
   if (std::isinf(s.reached_step) || s.reached_step > s.last_step) {
     detail::refuse("watch: state has reached its target at step ", s.reached_step,
@@ -216,10 +217,11 @@ void Watch::restore(WatchState state) {
     if (!(state.weight[i] >= 1) || !std::isfinite(state.weight[i]) ||
         !std::isfinite(state.loss[i])) {
       detail::refuse("watch: state has weight ", state.weight[i], " and loss ", state.loss[i],
-                     " at point ", i);
+                     " at point ", i, ", expected a weight of at least 1 and finite numbers");
     }
     if (state.lr[i] < 0 || std::isinf(state.lr[i])) {
-      detail::refuse("watch: state has learning rate ", state.lr[i], " at point ", i);
+      detail::refuse("watch: state has learning rate ", state.lr[i], " at point ", i,
+                     ", expected 0 or more, or nan");
     }
     points += state.weight[i];
   }
@@ -234,7 +236,8 @@ void Watch::restore(WatchState state) {
   }
   const double latest = state.step.empty() ? -detail::kInfinity : state.step.back();
   if (!(state.last_step >= latest) || state.last_step > detail::kMaxStep) {
-    detail::refuse("watch: state has last step ", state.last_step, " after step ", latest);
+    detail::refuse("watch: state has last step ", state.last_step, ", expected ", latest, " to ",
+                   detail::kMaxStep);
   }
   refuse_losses(state);
   state_ = std::move(state);

@@ -72,10 +72,14 @@ def test_a_broken_job_does_not_fail_the_plan_of_a_thousand() -> None:
     assert plan.value == without.value
     reasons = plan.reasons
     assert len(reasons) == 1000
-    assert reasons[2000] == "cannot be planned: job 2000 has -20 remaining steps"
+    assert reasons[2000] == (
+        "cannot be planned: job 2000 has -20 remaining steps, expected 0 or more"
+    )
     fits_none = "cannot be planned: job 2001 asks 9 GPUs, tier 'slow' has 4"
     assert reasons[2001] == fits_none
-    assert reasons[2002] == "cannot be planned: job 2002 runs at nan steps per second"
+    assert reasons[2002] == (
+        "cannot be planned: job 2002 runs at nan steps per second, expected 0 or more and finite"
+    )
     assert {job: text for job, text in reasons.items() if job < 2000} == without.reasons
     assert gp.violations(snapshot, plan) == []
 

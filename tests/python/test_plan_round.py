@@ -144,10 +144,10 @@ def test_extreme_columns_give_a_clear_error_or_the_obvious_plan() -> None:
     assert gp.plan(gp.Snapshot([gp.Tier("a", 1)], [worth])).value == pytest.approx(1e15)
     tiers = [gp.Tier("a", 1)]
     assert reason(tiers, gp.Job(1, [gp.Option(0, 1, 1.0)], weight=-1.0)) == (
-        "cannot be planned: job 1 has weight -1"
+        "cannot be planned: job 1 has weight -1, expected 0 or more and finite"
     )
     assert reason(tiers, gp.Job(1, [gp.Option(0, 1, np.nan)])) == (
-        "cannot be planned: job 1 runs at nan steps per second"
+        "cannot be planned: job 1 runs at nan steps per second, expected 0 or more and finite"
     )
 
 

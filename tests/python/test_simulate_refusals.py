@@ -38,6 +38,8 @@ def test_a_fraction_of_a_gpu_is_no_gang(gpus: float) -> None:
     [
         (2**40, "expected a whole number up to 2147483647", "expected at most 2147483647"),
         (-(2**40), "expected a whole number from -2147483647", "expected at least -2147483647"),
+        (2**62, "expected a whole number up to 2147483647", "expected at most 2147483647"),
+        (10.0**30, "expected a whole number up to 2147483647", "is not a whole number"),
         (1.5, "expected a whole number$", "'1.5' is not a whole number"),
     ],
 )
@@ -49,6 +51,9 @@ def test_a_priority_that_no_class_has_is_refused_by_name(
     file = tmp_path / "jobs.csv"
     file.write_text(f"job,submit_s,gpus,duration_s,priority\n1,0,1,10,{priority}\n")
     with pytest.raises(gp.IoError, match=rf"jobs\.csv:2: priority .*{row}"):
+        gp.Workload.from_trace(file, gpus=1)
+    file.write_text(f"job,submit_s,gpus,duration_s\n{2**80},0,1,10\n")
+    with pytest.raises(gp.IoError, match=rf"job '{2**80}' is not a whole number of 64 bits"):
         gp.Workload.from_trace(file, gpus=1)
     assert workload([1], priority=[-(2.0**31) + 1]).jobs["priority"].tolist() == [-(2**31) + 1]
 
