@@ -24,6 +24,11 @@ def project(root: Path) -> dict[str, Any]:
     return tomllib.loads((root / "pyproject.toml").read_text())
 
 
+def test_the_oldest_typer_starts_the_command_line_with_any_click(project: dict[str, Any]) -> None:
+    """Typer 0.9 knows no `str | None`, and those before 0.15.4 fail beside click 8.2."""
+    assert "typer>=0.15.4" in project["project"]["dependencies"]
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_each_recipe_has_the_one_version(recipe: str, root: Path) -> None:
     found = re.findall(r'version(?:: |\()"([\d.]+)"', (root / recipe).read_text())

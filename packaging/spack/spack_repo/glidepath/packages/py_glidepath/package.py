@@ -31,7 +31,7 @@ class PyGlidepath(PythonPackage):
     depends_on("zlib-api")
     depends_on("ceres-solver@2.1:")
     depends_on("py-numpy@1.24:", type=("build", "run"))
-    depends_on("py-typer@0.9:", type=("build", "run"))
+    depends_on("py-typer@0.15.4:", type=("build", "run"))
     depends_on("py-rich@13:", type=("build", "run"))
 
     conflicts("%gcc@:11", msg="needs the library of C++20")
