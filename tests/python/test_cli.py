@@ -135,6 +135,15 @@ def test_a_title_is_not_broken_at_the_width_of_its_table(
     assert out.splitlines()[0] == title
 
 
+def test_no_bar_is_made_where_there_is_no_terminal(
+    curves: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before version 14.1 rich printed an empty line of a bar that was switched off."""
+    monkeypatch.setattr("glidepath.cli._console.Progress", None)
+    code, _, err = run(capsys, "fit", curves, "--run", "good")
+    assert (code, err) == (0, "")
+
+
 def ended_runs(folder: Path, count: int) -> Path:
     """Runs that level off at once after step 60, which no curve alone would foretell."""
     lines = ["curve,step,value"]

@@ -281,6 +281,9 @@ def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int]
 
     A still bar is drawn at each update and by no thread of its own: it does not disturb timings.
     """
+    if not stderr.is_terminal:  # in which rich before 14.1 prints a line even of no bar
+        yield lambda done, total: None
+        return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -289,7 +292,6 @@ def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int]
         console=stderr,
         transient=True,
         auto_refresh=not still,
-        disable=not stderr.is_terminal,
     )
     with with_cursor(bar):
         task = bar.add_task(label, total=None)
