@@ -68,13 +68,17 @@ void fill(py::handle values, const char* name, std::vector<WorkloadJob>& out,
   check_length(out.size(), column.size(), (std::string("of ") + name).c_str());
   for (std::size_t i = 0; i < out.size(); ++i) {
     if constexpr (std::is_same_v<T, int>) {
+      constexpr double kMostShown = 1e15;  // with all of its digits
       constexpr int kMost = std::numeric_limits<int>::max();
       const bool whole = column[i] == std::floor(column[i]);
       if (!whole || std::abs(column[i]) > kMost) {
+        const bool fits = whole && std::abs(column[i]) < kMostShown;
+        const std::string given =
+            fits ? std::to_string(static_cast<std::int64_t>(column[i])) : text(column[i]);
         std::string expected = "a whole number";
         if (whole) expected += (column[i] > 0 ? " up to " : " from -") + std::to_string(kMost);
-        throw InputError(text("workload: job ", out[i].id, " has ", name, " ", column[i],
-                              ", expected ", expected));
+        throw InputError(
+            text("workload: job ", out[i].id, " has ", name, " ", given, ", expected ", expected));
       }
     }
     out[i].*member = static_cast<T>(column[i]);

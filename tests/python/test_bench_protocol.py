@@ -434,9 +434,15 @@ def test_other_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
         (json.dumps({"schema": result["schema"]}), "has no rows"),
         (json.dumps({"schema": result["schema"], "rows": [{"method": "a"}]}), "row 0 lacks"),
         (json.dumps({"schema": result["schema"], "rows": [3]}), "row 0 is no object"),
-        (json.dumps(result | {"rows": [row | {"crps": None}]}), "row 0: 'crps' is None"),
-        (json.dumps(result | {"rows": [row | {"run": 3}]}), "row 0: 'run' is 3"),
-        (json.dumps(result | {"rows": [row | {"pit": "x"}]}), "row 0: 'pit' is 'x'"),
+        (
+            json.dumps(result | {"rows": [row | {"crps": None}]}),
+            "row 0: 'crps' is None, expected a number",
+        ),
+        (json.dumps(result | {"rows": [row | {"run": 3}]}), "row 0: 'run' is 3, expected text"),
+        (
+            json.dumps(result | {"rows": [row | {"pit": "x"}]}),
+            "row 0: 'pit' is 'x', expected a number",
+        ),
         (json.dumps(result | {"about": 3}), "about is no object"),
     ]
     path = tmp_path / "r.json"
@@ -643,7 +649,7 @@ def test_scores_of_time_to_target_are_those_of_the_targets_beside_files(tmp_path
         assert a["truth"] == b["truth"]
         assert a["error"] == pytest.approx(b["error"])
     (tmp_path / "races.json").write_text('{"target": "soon"}')
-    with pytest.raises(gp.InputError, match=r"races.json: its target is no number"):
+    with pytest.raises(gp.InputError, match=r"races.json: its target is 'soon', expected a number"):
         gp.bench.reach(tmp_path, "past-times")
     with pytest.raises(gp.InputError, match="none of the runs drawn comes to a target"):
         gp.bench.reach(DOWN, "past-times")

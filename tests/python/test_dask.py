@@ -224,7 +224,8 @@ def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, value="loss", client=client)
     with pytest.raises(gp.InputError, match="unknown family 'pow9'"):
         table_of.fit_table(source, family="pow9", client=client)
-    with pytest.raises(gp.InputError, match=r"^forecast_table: at must be increasing steps$"):
+    words = r"^forecast_table: at is \[3\.0, 2\.0\], expected steps that increase$"
+    with pytest.raises(gp.InputError, match=words):
         table_of.forecast_table(source, [3.0, 2.0], client=client)
     with pytest.raises(gp.InputError, match="direction is 'up'"):
         table_of.forecast_table(source, [3.0], direction="up", client=client)

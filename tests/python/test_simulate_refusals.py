@@ -46,7 +46,8 @@ def test_a_fraction_of_a_gpu_is_no_gang(gpus: float) -> None:
 def test_a_priority_that_no_class_has_is_refused_by_name(
     tmp_path: Path, priority: float, columns: str, row: str
 ) -> None:
-    with pytest.raises(gp.InputError, match=f"^workload: job 7 has priority .*, {columns}"):
+    shown = re.escape(str(priority) if abs(priority) < 1e15 else f"{priority:g}")
+    with pytest.raises(gp.InputError, match=f"^workload: job 7 has priority {shown}, {columns}"):
         workload([1], priority=[priority])
     file = tmp_path / "jobs.csv"
     file.write_text(f"job,submit_s,gpus,duration_s,priority\n1,0,1,10,{priority}\n")

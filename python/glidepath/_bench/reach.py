@@ -221,11 +221,13 @@ def _target_of(source: Source, name: str) -> float | None:
         return None
     path = Path(source)
     beside = (path if path.is_dir() else path.parent) / f"{name}.json"
+    found = None
     try:
         found = json.loads(beside.read_text()).get("target") if beside.is_file() else None
         return None if found is None else float(found)
     except (AttributeError, TypeError, ValueError):
-        raise InputError(f"bench: {beside}: its target is no number") from None
+        given = "missing" if found is None else f"{found!r:.80}"
+        raise InputError(f"bench: {beside}: its target is {given}, expected a number") from None
 
 
 def _cases(

@@ -122,7 +122,7 @@ def forecast_table(
     """
     ahead = values_of(at, "at")
     if ahead.ndim != 1 or ahead.size == 0 or not np.all(np.diff(ahead) > 0):
-        raise InputError("forecast_table: at must be increasing steps")
+        raise InputError(f"forecast_table: at is {at!r:.80}, expected steps that increase")
     # Of one point, for the levels that there are by default, and to refuse bad ones here.
     known = forecast_batch([1.0], [[1.0]], [2.0], direction=direction, levels=levels, threads=1)
     options = {"at": ahead.tolist(), "levels": known.levels.tolist(), "direction": direction}

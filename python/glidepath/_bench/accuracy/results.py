@@ -251,7 +251,9 @@ def _check_row(number: int, row: Any) -> None:
     for key, value in row.items():
         kind = _ROW.get(key, str if key in _TEXTS else (bool, int, float))
         if not isinstance(value, kind):
-            raise InputError(f"row {number}: {key!r} is {value!r}")
+            words: dict[Any, str] = {str: "text", bool: "true or false"}
+            expected = words.get(kind, "a number")
+            raise InputError(f"row {number}: {key!r} is {value!r}, expected {expected}")
 
 
 def _joined(table: Sequence[Row], intervals: Sequence[Row]) -> list[Row]:
