@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/order.hpp"
+#include "plan/tiles.hpp"
 #include "plan_cluster.hpp"
 
 namespace glidepath {
@@ -308,6 +309,70 @@ TEST(SolveRoundTest, PricesAreTheSameBytesWhetherOptionsGoUpByTierOrNot) {
     EXPECT_EQ(a.prices, b.prices) << jobs;
     EXPECT_EQ(a.bound, b.bound) << jobs;
   }
+}
+
+/// Jobs that are as fast on most of some tiers, as values in quanta.
+Columns alike_round(Draws& draw) {
+  Columns round;
+  const std::int64_t tiers = 1 + draw.below(20);
+  round.capacity.assign(tiers, 64);
+  for (std::int64_t j = 0, jobs = 1 + draw.below(300); j < jobs; ++j) {
+    const std::int64_t k = std::int64_t{1} << draw.below(4), other = draw.below(tiers);
+    const double v = 1 + std::floor(1000 * draw.uniform());
+    const double held = draw.uniform() < 0.5 ? v : 1 + std::floor(1.05 * v);
+    for (std::int64_t t = 0; t < tiers; ++t) {
+      if (t != other && draw.uniform() < 0.05) continue;
+      round.add(j, t, k, t == other ? held : v);
+    }
+  }
+  return round;
+}
+
+TEST(SolveRoundTest, OptionsSideBySideOrAlikeAddUpToTheSameBytesAsOneByOne) {
+  int alike_rounds = 0, alike_sums = 0;
+  for (std::uint64_t id = 0; id < 2000; ++id) {
+    Draws draw{{13}, id};
+    const Columns columns = alike_round(draw);
+    detail::Round round;
+    detail::read_round(columns.view(), round);
+    std::vector<std::int32_t> jobs(round.jobs());
+    std::iota(jobs.begin(), jobs.end(), 0);
+    std::vector<double> price(round.tiers);
+    const double top = 300 / round.quantum;  // of some tiers equal, of others as good as equal
+    for (double& p : price) {
+      p = top * std::round(3 * draw.uniform()) / 3;
+      if (draw.uniform() < 0.1) p += draw.uniform() < 0.5 ? 0.01 : top * draw.uniform();
+    }
+    double value = 0;
+    std::vector<double> usage(round.tiers, 0.0);
+    for (const std::int32_t j : jobs) {
+      double best = 0;
+      const detail::Choice* taken = nullptr;
+      for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
+        const detail::Choice& choice = round.at(o);
+        const double profit = static_cast<double>(choice.value) - price[choice.tier] * choice.gpus;
+        if (profit > best) best = profit, taken = &choice;
+      }
+      value += best;
+      if (taken != nullptr) usage[taken->tier] += taken->gpus;
+    }
+    detail::Tiled tiled;
+    ASSERT_TRUE(tiled.fill(round, jobs));
+    std::vector<double> used(round.tiers, 0.0);
+    EXPECT_EQ(tiled.add(0, jobs.size(), price.data(), 0, used), value) << id;
+    EXPECT_EQ(used, usage) << id;
+    detail::AlikeTiles alike;
+    if (!alike.fill(round, jobs)) continue;
+    ++alike_rounds;
+    double sum = 0;
+    std::fill(used.begin(), used.end(), 0.0);
+    if (!alike.set_prices(price.data()) || !alike.add(0, jobs.size(), sum, used.data())) continue;
+    ++alike_sums;
+    EXPECT_EQ(sum, value) << id;
+    EXPECT_EQ(used, usage) << id;
+  }
+  EXPECT_GT(alike_rounds, 1000);
+  EXPECT_GT(alike_sums, 300);
 }
 
 TEST(SolveRoundTest, WarmPricesOfAnyQualityKeepTheBoundABound) {

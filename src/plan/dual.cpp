@@ -13,6 +13,7 @@
 #include "common/parallel.hpp"
 #include "plan/kernels.hpp"
 #include "plan/round.hpp"
+#include "plan/tiles.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -70,86 +71,15 @@ void add_job(const Round& round, std::size_t job, const double* price, Evaluatio
   }
 }
 
-/// The options of jobs without limits, a tile of jobs side by side.
-class Tiled {
- public:
-  /// False where the options of a job do not go up by tier, or where the jobs of a tile are so
-  /// unlike that most of a slot would be empty.
-  bool fill(const Round& round, std::span<const std::int32_t> jobs) {
-    std::size_t options = 0;
-    for (const std::int32_t j : jobs) options += round.first[j + 1] - round.first[j];
-    const std::size_t max_slots = kMaxSlots + options / kMinOptionsOfSlot;
-    first_.clear(), tier_.clear();
-    for (std::size_t j = 0; j < jobs.size(); j += kTileJobs) {
-      first_.push_back(static_cast<std::uint32_t>(tier_.size()));
-      const auto tile = jobs.subspan(j, std::min(kTileJobs, jobs.size() - j));
-      if (!add_tile(round, tile) || tier_.size() > max_slots) return false;
-    }
-    first_.push_back(static_cast<std::uint32_t>(tier_.size()));
-    return true;
-  }
-
-  /// The tiles of the jobs from `begin` on, which is the first of its tile.
-  [[nodiscard]] OptionTiles from(std::size_t begin, std::size_t end) const {
-    return {(end - begin + kTileJobs - 1) / kTileJobs, &first_[begin / kTileJobs], tier_.data(),
-            value_.data(), gpus_.data()};
-  }
-
-  [[nodiscard]] std::size_t bytes() const { return bytes_of(first_, tier_, value_, gpus_, slots_); }
-
- private:
-  static constexpr std::size_t kMaxSlots = 64;         // of few jobs, however empty
-  static constexpr std::size_t kMinOptionsOfSlot = 2;  // in the mean
-
-  /// A tier has as many slots as the most options that a job has on it.
-  bool add_tile(const Round& round, std::span<const std::int32_t> jobs) {
-    slots_.assign(round.tiers, 0);
-    for (const std::int32_t j : jobs) {
-      std::int32_t tier = kNone, same = 0;
-      for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
-        const std::int32_t next = round.at(o).tier;
-        if (next < tier) return false;
-        same = next == tier ? same + 1 : 1;
-        tier = next;
-        slots_[tier] = std::max(slots_[tier], same);
-      }
-    }
-    const std::size_t begin = tier_.size();
-    for (std::int32_t tier = 0; tier < round.tiers; ++tier) {
-      const std::int32_t slots =
-          std::exchange(slots_[tier], static_cast<std::int32_t>(tier_.size()));
-      tier_.insert(tier_.end(), slots, tier);
-    }
-    const std::size_t size = tier_.size() * kTileJobs;
-    if (value_.size() < size) value_.resize(2 * size), gpus_.resize(2 * size);
-    std::fill(value_.begin() + begin * kTileJobs, value_.begin() + size, 0.0);
-    std::fill(gpus_.begin() + begin * kTileJobs, gpus_.begin() + size, 0.0);
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      std::int32_t tier = kNone;
-      std::size_t slot = 0;
-      for (std::int32_t o = round.first[jobs[i]]; o < round.first[jobs[i] + 1]; ++o) {
-        const Choice& choice = round.at(o);
-        slot = choice.tier == tier ? slot + 1 : slots_[choice.tier];
-        tier = choice.tier;
-        value_[slot * kTileJobs + i] = static_cast<double>(choice.value);
-        gpus_[slot * kTileJobs + i] = choice.gpus;
-      }
-    }
-    return true;
-  }
-
-  std::vector<std::uint32_t> first_;
-  std::vector<std::int32_t> tier_;
-  Vector value_, gpus_;              // at least as long as the slots
-  std::vector<std::int32_t> slots_;  // of the tile at hand: of each tier, then the first of them
-};
-
 /// What is as long as the jobs or their options.
 struct DualMemory {
   std::vector<std::int32_t> free_jobs;
   Tiled tiled;
+  AlikeTiles alike;
 
-  [[nodiscard]] std::size_t bytes() const { return bytes_of(free_jobs) + tiled.bytes(); }
+  [[nodiscard]] std::size_t bytes() const {
+    return bytes_of(free_jobs) + tiled.bytes() + alike.bytes();
+  }
 };
 
 /// The part of D that is a sum over jobs, at some prices. Quotas of users couple only the jobs of
@@ -169,7 +99,8 @@ class DualFunction {
       (user == kNone ? free_jobs_ : user_jobs_[user - rows_]).push_back(j);
     }
     share_ = 1.0 / stride;
-    is_tiled_ = round.limits.empty() && tiled_.fill(round, free_jobs_);
+    are_alike_ = round.limits.empty() && memory_->alike.fill(round, free_jobs_);
+    if (!are_alike_) tile();
   }
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
@@ -189,34 +120,49 @@ class DualFunction {
   }
 
  private:
-  void add_free_jobs(const Vector& lambda, Evaluation& total) const {
+  void tile() {
+    looked_at_tiles_ = true;
+    is_tiled_ = round_.limits.empty() && memory_->tiled.fill(round_, free_jobs_);
+  }
+
+  void add_free_jobs(const Vector& lambda, Evaluation& total) {
     const std::ptrdiff_t n = free_jobs_.size();
     std::vector<Evaluation> part((n + kBlock - 1) / kBlock);
-    for_each_block(n, kBlock, execution_, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-      Evaluation sum{0, Vector(rows_, 0.0)};
-      if (is_tiled_) add_tiles(begin, end, lambda, sum);
-      for (std::ptrdiff_t j = begin; j < end && !is_tiled_; ++j) {
-        const std::size_t job = free_jobs_[j];
-        if (round_.limits.empty()) {
-          add_job<false>(round_, job, lambda.data(), sum);
-        } else {
-          add_job<true>(round_, job, lambda.data(), sum);
-        }
-      }
-      part[begin / kBlock] = std::move(sum);
-    });
+    std::vector<char> done(part.size(), 0);  // blocks that could be added by what is alike
+    if (are_alike_ && memory_->alike.set_prices(lambda.data())) {
+      for_each_block(n, kBlock, execution_, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+        Evaluation sum{0, Vector(rows_, 0.0)};
+        done[begin / kBlock] = memory_->alike.add(begin, end, sum.value, sum.usage.data());
+        part[begin / kBlock] = std::move(sum);
+      });
+    }
+    if (std::ranges::find(done, 0) != done.end()) {
+      if (!looked_at_tiles_) tile();
+      for_each_block(n, kBlock, execution_, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+        if (done[begin / kBlock] != 0) return;
+        Evaluation sum{0, Vector(rows_, 0.0)};
+        add_block(begin, end, lambda, sum);
+        part[begin / kBlock] = std::move(sum);
+      });
+    }
     for (const Evaluation& sum : part) total.add(sum);
   }
 
-  /// As job by job: a job that takes nothing adds zeros, and GPUs are whole numbers, whose sum does
-  /// not depend on the order.
-  void add_tiles(std::ptrdiff_t begin, std::ptrdiff_t end, const Vector& lambda,
+  void add_block(std::ptrdiff_t begin, std::ptrdiff_t end, const Vector& lambda,
                  Evaluation& sum) const {
     static_assert(kBlock % kTileJobs == 0);
-    Vector usage(rows_ * kTileJobs, 0.0);
-    sum.value = plan_kernels().best_options(tiled_.from(begin, end), lambda.data(), sum.value,
-                                            usage.data());
-    for (std::size_t i = 0; i < usage.size(); ++i) sum.usage[i / kTileJobs] += usage[i];
+    if (is_tiled_) {
+      sum.value = memory_->tiled.add(begin, end, lambda.data(), sum.value, sum.usage);
+      return;
+    }
+    for (std::ptrdiff_t j = begin; j < end; ++j) {
+      const std::size_t job = free_jobs_[j];
+      if (round_.limits.empty()) {
+        add_job<false>(round_, job, lambda.data(), sum);
+      } else {
+        add_job<true>(round_, job, lambda.data(), sum);
+      }
+    }
   }
 
   /// min over the user's price mu of mu Q + sum over the user's jobs. Between the two sides of the
@@ -267,8 +213,8 @@ class DualFunction {
   Vector quota_price_;
   Kept<DualMemory> memory_;
   std::vector<std::int32_t>& free_jobs_ = memory_->free_jobs;
-  Tiled& tiled_ = memory_->tiled;  // of these
-  bool is_tiled_ = false;
+  bool are_alike_ = false;  // options of these jobs, on tiers enough
+  bool looked_at_tiles_ = false, is_tiled_ = false;
   std::vector<std::vector<std::int32_t>> user_jobs_;
 };
 
@@ -323,7 +269,8 @@ class CutModel {
     }
     double theta = -std::numeric_limits<double>::infinity();
     for (std::size_t t = 0; t < T_; ++t) x[t] = std::clamp(y[t + 1], lo[t], hi[t]);
-    look_at_cuts(x.data());
+    plan_kernels().cuts_at(b_.size(), T_, kMaxEvaluations, b_.data(), g_.data(), x.data(),
+                           at_.data());
     for (const double cut : at_) theta = std::max(theta, cut);
     return theta;
   }
@@ -333,9 +280,6 @@ class CutModel {
   [[nodiscard]] double& slope(std::size_t i, std::size_t t) { return g_[t * kMaxEvaluations + i]; }
   [[nodiscard]] double slope(std::size_t i, std::size_t t) const {
     return g_[t * kMaxEvaluations + i];
-  }
-  void look_at_cuts(const double* x) {
-    plan_kernels().cuts_at(b_.size(), T_, kMaxEvaluations, b_.data(), g_.data(), x, at_.data());
   }
   [[nodiscard]] double cost(int column, const Vector& lo, const Vector& hi) const {
     const std::size_t c = column;
@@ -361,12 +305,9 @@ class CutModel {
       if (below > worst) worst = below, column = static_cast<int>(2 * t);
       if (above > worst) worst = above, column = static_cast<int>(2 * t + 1);
     }
-    look_at_cuts(y.data() + 1);
-    for (std::size_t i = 0; i < b_.size(); ++i) {
-      const double violation = at_[i] - y[0];
-      if (violation > worst) worst = violation, column = static_cast<int>(2 * T_ + i);
-    }
-    return column;
+    const std::size_t cut = plan_kernels().highest_cut(b_.size(), T_, kMaxEvaluations, b_.data(),
+                                                       g_.data(), y.data() + 1, y[0], &worst);
+    return cut < b_.size() ? static_cast<int>(2 * T_ + cut) : column;
   }
   /// Cut 0 and, for each coordinate, the bound that its slope pushes against.
   void first_basis() {
@@ -384,7 +325,7 @@ class CutModel {
 
   std::size_t n_, T_;
   Vector b_, g_;  // of each cut; slopes by coordinate, so that cuts stand side by side
-  Vector at_;     // the cuts at the point looked at last
+  Vector at_;     // the cuts at the minimiser
   std::vector<int> basis_;
   Vector inverse_;
 };

@@ -67,10 +67,10 @@ void Planner::look_at_crowd() {
   bool budgets = false;
   std::vector<const Option*>& usable = memory_->usable;
   RemainingWork& work = memory_->work;
-  for (const Candidate& candidate : candidates_) {
+  for (Candidate& candidate : candidates_) {
     const Job& job = *candidate.job;
     // One that cannot be planned is none of the crowd: the others are planned as without it.
-    if (candidate.fate == Fate::broken || !find_usable(candidate, usable).empty()) continue;
+    if (!is_sound(candidate) || !find_usable(candidate, usable).empty()) continue;
     find_work(job, &values, work);
     budgets = budgets || budget_left(job) > 0;
     if (!(budget_left(job) > 0) &&
@@ -139,11 +139,11 @@ void Planner::add_offers(Candidate& candidate, const RemainingWork& work,
   const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;
   double fastest = 0, largest = 0;
   for (const Option* option : usable) fastest = std::max(fastest, option->steps_per_s);
-  const Offer* before = nullptr;
   for (const Option* option : usable) {
     const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
-    const bool alike = by_speed_alone_ && before != nullptr && before->keeps == keeps &&
-                       before->option->steps_per_s == option->steps_per_s;
+    const bool alike = by_speed_alone_ && offers_.size() > candidate.first &&
+                       offers_.back().keeps == keeps &&
+                       offers_.back().option->steps_per_s == option->steps_per_s;
     const double worth = (keeps ? 1 + options_.dynamics.hysteresis : 1.0) * (1 + age * age);
     for (std::size_t g = 0; g < by_objective_.size(); ++g) {
       if (alike) {
@@ -158,7 +158,7 @@ void Planner::add_offers(Candidate& candidate, const RemainingWork& work,
       largest = std::max(largest, v <= kMaxValue ? v : kInfinity);
       by_objective_[g].push_back(v);
     }
-    before = &offers_.emplace_back(Offer{option, 0, keeps});
+    offers_.push_back({option, 0, keeps});
   }
   candidate.end = offers_.size();
   if (largest > kMaxValue) {
@@ -176,15 +176,13 @@ void Planner::evaluate() {
   by_objective_.resize(options_.objectives.size());
   by_speed_alone_ =
       std::ranges::all_of(options_.objectives, counts_speed_alone, &WeightedObjective::objective);
-  std::size_t options = 0;
-  for (const Job& job : snapshot_.jobs) options += job.options.size();
-  offers_.clear(), offers_.reserve(options);
-  for (std::vector<double>& values : by_objective_) values.clear(), values.reserve(options);
+  offers_.clear();
+  for (std::vector<double>& values : by_objective_) values.clear();
   for (Candidate& candidate : candidates_) {
     check_interrupt();
     const Job& job = *candidate.job;
     candidate.first = candidate.end = offers_.size();
-    if (candidate.fate == Fate::broken) continue;
+    if (!is_sound(candidate)) continue;
     find_work(job, learned_ ? &*learned_ : nullptr, work);
     if (std::max(work.reached, work.never) >= options_.stop_probability &&
         !job.remaining_steps.empty()) {
@@ -196,6 +194,7 @@ void Planner::evaluate() {
       leave_out(candidate, std::move(fault));
       continue;
     }
+    candidate.priority = job.priority;
     candidate.index = work.index;
     candidate.likely_steps = work.quantile(kEndQuantile);
     add_offers(candidate, work, usable);

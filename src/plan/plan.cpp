@@ -34,7 +34,7 @@ Plan Planner::run() {
   // Strict classes: each one takes from what the classes above it leave.
   std::map<int, std::vector<std::size_t>, std::greater<>> classes;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
-    if (candidates_[c].fate == Fate::waits) classes[candidates_[c].job->priority].push_back(c);
+    if (candidates_[c].fate == Fate::waits) classes[candidates_[c].priority].push_back(c);
   }
   plan_.prices.assign(snapshot_.tiers.size(), 0.0);
   for (const auto& [priority, members] : classes) solve(members);
@@ -79,9 +79,6 @@ void Planner::candidates() {
       refuse("plan: job ", job.id, " has an id below 0, which no partner on shared GPUs can name");
     }
     candidates_[j].job = &job;
-    if (std::string fault = fault_of(job, snapshot_); !fault.empty()) {
-      leave_out(candidates_[j], std::move(fault));
-    }
   }
   for (const Allocation& held : snapshot_.running) {
     const std::size_t place = place_of(held.job);
@@ -161,6 +158,12 @@ void Planner::take(std::size_t c, std::size_t o, Fate fate) {
   candidates_[c].offer = o;
   plan_.value += offer.value;
   plan_.bound += offer.value;
+}
+
+bool Planner::is_sound(Candidate& candidate) {
+  std::string fault = fault_of(*candidate.job, snapshot_);
+  if (!fault.empty()) leave_out(candidate, std::move(fault));
+  return candidate.fate != Fate::broken;
 }
 
 void Planner::leave_out(Candidate& candidate, std::string fault) {

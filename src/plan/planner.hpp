@@ -32,6 +32,7 @@ struct Candidate {
   const Allocation* held = nullptr;
   std::size_t first = 0, end = 0;  ///< its offers
   Fate fate = Fate::waits;
+  int priority = 0;
   std::size_t offer = 0;    ///< the one taken, when it runs
   double index = 0;         ///< Gittins index of the steps still needed
   double likely_steps = 0;  ///< quantile kEndQuantile of them
@@ -110,6 +111,8 @@ class Planner {
   void take(std::size_t c, std::size_t o, Fate fate);
   /// Leaves the job out of the plan: one broken job does not cost the others theirs.
   void leave_out(Candidate& candidate, std::string fault);
+  /// Leaves it out where a number of it is broken: to be asked before the job is used.
+  bool is_sound(Candidate& candidate);
   void write();
 
   // offers.cpp

@@ -26,22 +26,16 @@ bool before_in_rank(const Move& a, const Move& b) {
   return a.option < b.option;
 }
 
-void sort_moves(std::vector<Move>& moves) { std::sort(moves.begin(), moves.end(), before_in_rank); }
+/// For a heap with the first move on top.
+struct AfterInRank {
+  bool operator()(const Move& a, const Move& b) const { return before_in_rank(b, a); }
+};
 
 struct RepairMemory {
   std::vector<Move> moves;
 
   [[nodiscard]] std::size_t bytes() const { return bytes_of(moves); }
 };
-
-/// Whether v - lambda k of each option is a 64-bit number, and the difference of two of them.
-bool is_narrow(const Round& round, const Prices& price) {
-  if (!round.limits.empty()) return false;
-  std::int64_t top_price = 0, top_gpus = 0;
-  for (const std::int64_t p : price) top_price = std::max(top_price, p);
-  for (const Choice& o : round.option) top_gpus = std::max<std::int64_t>(top_gpus, o.gpus);
-  return Wide{top_price} * top_gpus < Wide{1} << 61;  // values are less
-}
 
 class Repair {
  public:
@@ -67,13 +61,11 @@ class Repair {
  private:
   /// What `to` is worth less than `from`, at the prices.
   [[nodiscard]] double loss(std::int32_t from, std::int32_t to) const {
-    if (narrow_) return static_cast<double>(narrow_profit(from) - narrow_profit(to));
+    if (narrow_) {
+      return static_cast<double>(narrow_reduced(round_, from, price_) -
+                                 narrow_reduced(round_, to, price_));
+    }
     return static_cast<double>(reduced(round_, from, price_) - reduced(round_, to, price_));
-  }
-  [[nodiscard]] std::int64_t narrow_profit(std::int32_t o) const {
-    if (o == kNone) return 0;
-    const Choice& choice = round_.at(o);
-    return choice.value - price_[choice.tier] * choice.gpus;
   }
   [[nodiscard]] std::int64_t worth(std::int32_t o) const {
     return o == kNone ? 0 : round_.at(o).value;
@@ -141,7 +133,8 @@ class Repair {
     for (std::size_t count = kFirstSheds; over(); count *= 8) {
       const bool all = collect_reliefs(where, count);
       bool shed = false;
-      for (const Move& candidate : moves_) {
+      for (std::size_t left = all ? moves_.size() : count; left > 0; --left) {
+        const Move candidate = next_move();
         const std::size_t j = candidate.job;
         if (is_shed(j, where) || relief(choice_[j], candidate.option) <= 0 ||
             !allowed(j, candidate.option)) {
@@ -160,7 +153,8 @@ class Repair {
     return choice_[j] == kNone || (where == Shed::to_other_options && choice_[j] != inner_.best[j]);
   }
 
-  /// The `count` moves of least loss for their relief; true when that is all.
+  /// The moves that bring relief, those of least loss for it first; true where they are at most
+  /// `count`.
   bool collect_reliefs(Shed where, std::size_t count) {
     moves_.clear();
     for (std::size_t j = 0; j < choice_.size(); ++j) {
@@ -180,18 +174,17 @@ class Repair {
         if (o != choice_[j]) offer(o);
       }
     }
-    return keep_first(where == Shed::out ? moves_.size() : count);
+    line_up();
+    return where == Shed::out || moves_.size() <= count;
   }
 
-  /// Drops all moves but the first `count` in order; true when it drops none.
-  bool keep_first(std::size_t count) {
-    const bool all = moves_.size() <= count;
-    if (!all) {
-      std::nth_element(moves_.begin(), moves_.begin() + count, moves_.end(), before_in_rank);
-      moves_.resize(count);
-    }
-    sort_moves(moves_);
-    return all;
+  /// Few of many moves are looked at, so they are put in order as they are.
+  void line_up() { std::make_heap(moves_.begin(), moves_.end(), AfterInRank()); }
+  Move next_move() {
+    std::pop_heap(moves_.begin(), moves_.end(), AfterInRank());
+    const Move first = moves_.back();
+    moves_.pop_back();
+    return first;
   }
 
   /// Gangs whose parts do not fit in the nodes go, the least value per GPU first.
@@ -203,7 +196,7 @@ class Repair {
       moves_.push_back(
           {static_cast<double>(worth(o)) / round_.at(o).gpus, 0, static_cast<std::int32_t>(j), o});
     }
-    sort_moves(moves_);
+    std::sort(moves_.begin(), moves_.end(), before_in_rank);
     // Feasibility is monotone in the number of gangs dropped: bisect.
     const std::vector<std::int32_t> all = choice_;
     std::size_t low = 0, high = moves_.size();
@@ -228,8 +221,9 @@ class Repair {
       const bool all = collect_gains(count);
       bool moved = false;
       int refusals = 0;
-      for (const Move& candidate : moves_) {
+      for (std::size_t left = all ? moves_.size() : count; left > 0; --left) {
         check_interrupt();
+        const Move candidate = next_move();
         const std::size_t j = candidate.job;
         if (worth(candidate.option) <= worth(choice_[j]) || !allowed(j, candidate.option)) continue;
         const std::int32_t from = choice_[j];
@@ -250,7 +244,8 @@ class Repair {
     return std::any_of(free_.begin(), tiers, [](std::int64_t f) { return f > 0; });
   }
 
-  /// The `count` moves of least loss that gain value within what is free; true when that is all.
+  /// The moves that gain value within what is free, those of least loss first; true where they are
+  /// at most `count`.
   bool collect_gains(std::size_t count) {
     moves_.clear();
     for (std::size_t j = 0; j < choice_.size(); ++j) {
@@ -266,7 +261,8 @@ class Repair {
             {loss(from, o), static_cast<double>(to.gpus - own), static_cast<std::int32_t>(j), o});
       }
     }
-    return keep_first(count);
+    line_up();
+    return moves_.size() <= count;
   }
 
   static constexpr std::size_t kFirstMoves = 256;
@@ -290,21 +286,30 @@ Inner inner_solution(const Round& round, const Prices& price) {
   inner.best.assign(round.jobs(), kNone);
   inner.usage.assign(price.size(), 0);
   for (std::size_t r = 0; r < price.size(); ++r) inner.bound += Wide{price[r]} * round.capacity[r];
-  for (std::size_t j = 0; j < inner.best.size(); ++j) {
-    Wide best = 0;
-    for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
-      const Wide profit = reduced(round, o, price);
-      const std::int32_t now = inner.best[j];
-      // Where GPUs have no price, all gangs of one value tie, and the smallest leaves most room.
-      const bool ties = now != kNone && profit == best && round.at(o).value == round.at(now).value;
-      if (profit > best || (ties && round.at(o).gpus < round.at(now).gpus)) {
-        best = profit;
-        inner.best[j] = o;
+  const auto choose = [&](const auto& profit_of) {
+    for (std::size_t j = 0; j < inner.best.size(); ++j) {
+      decltype(profit_of(0)) best = 0;
+      for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
+        const auto profit = profit_of(o);
+        const std::int32_t now = inner.best[j];
+        // Where GPUs have no price, all gangs of one value tie, and the smallest leaves most room.
+        const bool ties =
+            now != kNone && profit == best && round.at(o).value == round.at(now).value;
+        if (profit > best || (ties && round.at(o).gpus < round.at(now).gpus)) {
+          best = profit;
+          inner.best[j] = o;
+        }
       }
+      if (inner.best[j] == kNone) continue;
+      inner.bound += best;
+      for_each_use(round, inner.best[j],
+                   [&](std::size_t r, std::int64_t a) { inner.usage[r] += a; });
     }
-    if (inner.best[j] == kNone) continue;
-    inner.bound += best;
-    for_each_use(round, inner.best[j], [&](std::size_t r, std::int64_t a) { inner.usage[r] += a; });
+  };
+  if (is_narrow(round, price)) {
+    choose([&](std::int32_t o) { return narrow_reduced(round, o, price); });
+  } else {
+    choose([&](std::int32_t o) { return reduced(round, o, price); });
   }
   return inner;
 }

@@ -6,6 +6,7 @@
 
 #include "glidepath/plan.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -73,6 +74,22 @@ void for_each_use(const Round& round, std::int32_t o, Body&& body) {
   Wide profit = round.at(o).value;
   for_each_use(round, o, [&](std::size_t r, std::int64_t a) { profit -= Wide{price[r]} * a; });
   return profit;
+}
+
+/// Whether the reduced value of each option is a 64-bit number, and the difference of two of them.
+[[nodiscard]] inline bool is_narrow(const Round& round, const Prices& price) {
+  if (!round.limits.empty()) return false;
+  std::int64_t top_price = 0, top_gpus = 0;
+  for (const std::int64_t p : price) top_price = std::max(top_price, p);
+  for (const Choice& o : round.option) top_gpus = std::max<std::int64_t>(top_gpus, o.gpus);
+  return Wide{top_price} * top_gpus < Wide{1} << 61;  // values are less
+}
+/// reduced() where it is.
+[[nodiscard]] inline std::int64_t narrow_reduced(const Round& round, std::int32_t o,
+                                                 const Prices& price) {
+  if (o == kNone) return 0;
+  const Choice& choice = round.at(o);
+  return choice.value - price[choice.tier] * choice.gpus;
 }
 
 /// Checks the columns, groups them by job, counts values in quanta: fills a round as it was left.

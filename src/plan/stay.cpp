@@ -40,7 +40,7 @@ bool Planner::rejoin(std::size_t c) {
 
 double Planner::stays_s(const Job& job) const {
   const double max_wait_s = options_.dynamics.max_wait_s;
-  const bool owed = waited_s(job, snapshot_.now_s) >= max_wait_s;
+  const bool owed = max_wait_s < kInfinity && waited_s(job, snapshot_.now_s) >= max_wait_s;
   return std::max(options_.limits.min_run_s, owed ? max_wait_s : 0.0);
 }
 

@@ -53,6 +53,8 @@ void check_place(const Allocation& allocation, int job, const Cluster& cluster) 
     refuse("simulate: the policy puts job ", allocation.job, " on tier ", allocation.tier, " of ",
            tiers);
   }
+  const Run& run = cluster.runs[job];
+  if (run.tier == allocation.tier && run.gpus == allocation.gpus) return;  // runs there
   const WorkloadJob& submitted = cluster.submitted(job);
   if (allocation.gpus != submitted.gpus &&
       std::ranges::find(submitted.gangs, allocation.gpus, &Gang::gpus) == submitted.gangs.end()) {
