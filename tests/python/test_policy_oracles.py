@@ -404,6 +404,32 @@ class LedBest(Best):
         return super().choose(now_s, live, gpus)
 
 
+class LeastMakespan(Best):
+    """The longest remaining time first, and late jobs as far as all work leaves room."""
+
+    def __init__(self) -> None:
+        super().__init__(self.worth)
+
+    def choose(self, now_s: int, live: list[Run], gpus: int) -> list[Run]:
+        left = [run.left_s(now_s) for run in live]
+        self.longest_s = max(left, default=0)
+        work_s = sum(run.gpus * time for run, time in zip(live, left, strict=True)) / gpus
+        self.all_s = max(self.longest_s, work_s)
+        self.gpus, self.live = gpus, len(live)
+        return super().choose(now_s, live, gpus)
+
+    def worth(self, run: Run, now_s: int) -> float:
+        left_s = run.left_s(now_s)
+        fair_s = run.duration_s * max(1, self.live * run.gpus / self.gpus)
+        late = 4 * max(0, (now_s - run.submit_s + left_s) / fair_s - 1.2) ** 2
+        room = 1 - self.longest_s / self.all_s
+        share = (left_s / self.longest_s) ** 2
+        return run.gpus * max(share + room * late, min(late, 0.8))
+
+    def wake_s(self, now_s: int, live: list[Run]) -> float:
+        return (now_s // 360 + 1) * 360 if live else math.inf
+
+
 def heads_for(run: Run, now_s: int) -> float:
     """The value of `fairness`, e to the power of rho."""
     return math.exp((now_s - run.submit_s + run.left_s(now_s)) / run.duration_s)
@@ -413,6 +439,7 @@ PLANNERS: dict[str, Callable[[], Best]] = {
     "themis": lambda: Best(heads_for),
     "optimus": lambda: Best(lambda run, now_s: 1 / run.left_s(now_s)),
     "best_value": LedBest,
+    "makespan": LeastMakespan,
 }
 
 
