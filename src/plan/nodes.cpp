@@ -3,7 +3,7 @@
 // fit cannot place are packed by exhaustive search.
 #include <algorithm>
 #include <functional>
-#include <utility>
+#include <optional>
 
 #include "plan/round.hpp"
 
@@ -124,17 +124,21 @@ Fit gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes, std::int6
 }
 
 Fit fits_nodes(const Round& round, std::span<const std::int32_t> choice) {
-  Fit all = Fit::yes;
-  for (std::size_t t = 0; t < round.node.size(); ++t) {
+  std::vector<std::optional<GangsInNodes>> gangs(round.node.size());  // of the tiers in the choice
+  for (const std::int32_t o : choice) {
+    if (o == kNone) continue;
+    const std::size_t t = round.at(o).tier;
     if (round.node[t] == 0) continue;
-    std::vector<std::int64_t> gangs = round.taken[t];
-    for (const std::int32_t o : choice) {
-      if (o != kNone && std::cmp_equal(round.at(o).tier, t)) {
-        gangs.push_back(round.at(o).gpus);
-      }
+    if (!gangs[t]) {
+      gangs[t].emplace(round.nodes[t], round.node[t]);
+      for (const std::int64_t gpus : round.taken[t]) gangs[t]->add(gpus);
     }
-    if (gangs.size() == round.taken[t].size()) continue;
-    const Fit fit = gangs_fit(gangs, round.nodes[t], round.node[t]);
+    gangs[t]->add(round.at(o).gpus);
+  }
+  Fit all = Fit::yes;
+  for (std::optional<GangsInNodes>& of_tier : gangs) {
+    if (!of_tier) continue;
+    const Fit fit = of_tier->fit();
     if (fit == Fit::no) return fit;
     if (fit == Fit::unknown) all = fit;
   }
