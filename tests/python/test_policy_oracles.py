@@ -210,6 +210,26 @@ class Backfill(Rule):
         return chosen
 
 
+class Sessions(Rule):
+    """`dare` without curves: nobody preempts in a session, then the least time x GPUs is first."""
+
+    def __init__(self, session_s: int) -> None:
+        self.session_s = session_s
+
+    def choose(self, now_s: int, live: list[Run], gpus: int) -> list[Run]:
+        def turn(run: Run) -> tuple[bool, int, int]:
+            ran_s = now_s - run.resumes_s
+            ended = not run.runs or (ran_s > 0 and ran_s % self.session_s == 0)
+            return ended, run.left_s(now_s) * run.gpus if ended else 0, run.place
+
+        return fill(sorted(live, key=turn), gpus)
+
+    def wake_s(self, now_s: int, live: list[Run]) -> float:
+        begun = [max(run.resumes_s, now_s - (now_s - run.resumes_s) % self.session_s)
+                 for run in live if run.runs]  # fmt: skip
+        return min((start_s + self.session_s for start_s in begun), default=math.inf)
+
+
 KEYS: dict[str, Callable[[Run, int], float]] = {
     "fifo": lambda run, now_s: not run.runs,
     "first_fit": lambda run, now_s: not run.runs,
@@ -297,6 +317,14 @@ def test_backfill_starts_what_delays_the_first_job_that_waits_by_nothing(limited
     for seed in range(200):
         most = int(columns(seed)[0]["gpus"].max()) if limited else None
         expect_same("slurm_backfill", seed, Backfill(most), 0, user_gpus=most)
+
+
+def test_dare_preempts_where_sessions_end() -> None:
+    for seed in range(100):
+        session_s = 1 + int(columns(seed)[0]["duration_s"].max()) // 20
+        for restart_s in (0, 30):
+            rule = Sessions(session_s)
+            expect_same("dare", seed, rule, restart_s, session_s=session_s)
 
 
 def mean_jct_s(past: list[Run], gpus: int, key: Callable[[Run, int], float]) -> float:
