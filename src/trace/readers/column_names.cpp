@@ -88,7 +88,8 @@ bool names_value(std::string_view column, std::string_view text) {
 }
 
 bool names_run(std::string_view column) {
-  return among(kRunColumns, normal(column)) || names_optimizer(column);
+  const std::string key = normal(column);
+  return among(kRunColumns, key) || among(kOptimizers, key);
 }
 
 bool names_optimizer(std::string_view column) { return among(kOptimizers, normal(column)); }
