@@ -64,16 +64,16 @@ RoundView Planner::columns(const std::vector<std::size_t>& members,
                            const std::vector<bool>& barred) {
   const bool power = power_left_ < kInfinity;
   const bool users = !user_.left.empty(), groups = !group_.left.empty();
-  auto& [job, tier, gpus, user, group, value, watts, offer_of] = columns_;
   const auto resize = [&](std::size_t options) {
-    for (auto* column : {&job, &tier, &gpus}) column->resize(options);
-    user.resize(users ? options : 0), group.resize(groups ? options : 0);
-    value.resize(options), watts.resize(power ? options : 0);
-    offer_of.resize(options);
+    for (auto* column : {&columns_.job, &columns_.tier, &columns_.gpus}) column->resize(options);
+    columns_.user.resize(users ? options : 0), columns_.group.resize(groups ? options : 0);
+    columns_.value.resize(options), columns_.watts.resize(power ? options : 0);
+    columns_.offer.resize(options);
   };
   std::size_t most = 0, n = 0;
   for (const std::size_t c : members) most += candidates_[c].end - candidates_[c].first;
   resize(most);
+  auto& [job, tier, gpus, user, group, value, watts, offer_of] = columns_;
   for (const std::size_t c : members) {
     const Candidate& candidate = candidates_[c];
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
