@@ -101,11 +101,12 @@ TEST(ElasticTest, AGangThatMakesNoSenseIsRefused) {
     return refusal([&] { validate(workload); });
   };
   EXPECT_EQ(with({}), "");
-  EXPECT_EQ(with({{0, {1}}}), "workload: job 1 has a gang of 0 GPUs");
+  EXPECT_EQ(with({{0, {1}}}), "workload: job 1 has a gang of 0 GPUs, expected at least 1");
   EXPECT_EQ(with({{1, {1}}}), "workload: job 1 has its gang of 1 GPUs twice");
   EXPECT_EQ(with({{2, {1}}, {2, {1}}}), "workload: job 1 has its gang of 2 GPUs twice");
   EXPECT_EQ(with({{2, {}}}), "workload: job 1 has 0 step rates for 1 tiers with 2 GPUs");
-  EXPECT_EQ(with({{2, {-1}}}), "workload: job 1 has steps_per_s -1 with 2 GPUs");
+  EXPECT_EQ(with({{2, {-1}}}),
+            "workload: job 1 has steps_per_s -1 with 2 GPUs, expected 0 or more and finite");
   EXPECT_NE(with({}, INFINITY), "");
   EXPECT_NE(with({}, NAN), "");
 }
