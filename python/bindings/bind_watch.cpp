@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/watch.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -21,7 +22,8 @@ Watch watch_of(std::optional<double> target, std::optional<double> budget,
                const Maybe<PastRuns>& past, double alpha, const std::string& reached_by) {
   WatchOptions options{.target = target,
                        .budget = budget,
-                       .direction = direction_named(direction),
+                       .direction = named(std::array{Direction::min, Direction::max}, direction,
+                                          "watch: direction is"),
                        .past = past.value_or(nullptr),
                        .alpha = alpha,
                        .reached_by = reached_by_named(reached_by)};

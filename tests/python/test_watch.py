@@ -175,7 +175,7 @@ def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
         ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
         ({"loss": "x"}, "damaged"),
         ({"schedule": [[1.0], [0.1]]}, "schedule: expected 'step' and 'lr'"),
-        ({"direction": "up"}, "direction is 'up', expected min or max"),
+        ({"direction": "up"}, "damaged: direction is 'up', expected one of min, max"),
     ],
 )
 def test_watch_refuses_a_foreign_state_in_a_sentence(
@@ -190,6 +190,12 @@ def test_watch_refuses_a_foreign_state_in_a_sentence(
         gp.Watch.from_dict({**state, **damage})
     with pytest.raises(gp.InputError, match="the state lacks 'loss'"):
         gp.Watch.from_dict({key: value for key, value in state.items() if key != "loss"})
+
+
+def test_watch_refuses_a_direction_in_its_own_name() -> None:
+    sentence = "^watch: direction is 'up', expected one of min, max$"
+    with pytest.raises(gp.InputError, match=sentence):
+        gp.Watch(direction="up")
 
 
 def test_watch_takes_a_step_back_as_a_restart() -> None:
