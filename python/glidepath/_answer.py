@@ -76,14 +76,22 @@ def run_keys(trace: Trace) -> dict[str, Any]:
 
 
 def forecast_keys(ahead: Forecast) -> dict[str, Any]:
-    """The forecast at its last step."""
+    """The forecast at its last step; None for the values where nothing observed was finite."""
+    known = not ahead._is_blind
     return {
         "status": ahead.status,
         "at": float(ahead.at[-1]),
-        "median": float(ahead.median[-1]),
-        "q10": float(ahead.quantile(SHOWN_LEVELS[0])[-1]),
-        "q90": float(ahead.quantile(SHOWN_LEVELS[-1])[-1]),
+        "median": float(ahead.median[-1]) if known else None,
+        "q10": float(ahead.quantile(SHOWN_LEVELS[0])[-1]) if known else None,
+        "q90": float(ahead.quantile(SHOWN_LEVELS[-1])[-1]) if known else None,
     }
+
+
+def forecast_cells(keys: Mapping[str, Any]) -> tuple[str, str]:
+    """Write the median of a forecast and its 80 % interval; dashes where they are not known."""
+    if keys["median"] is None:
+        return "–", "–"
+    return "{median:.4g}".format(**keys), "{q10:.4g} to {q90:.4g}".format(**keys)
 
 
 def best_keys(best: BestSoFar) -> dict[str, Any]:

@@ -122,6 +122,27 @@ def test_a_target_in_another_unit_is_doubted(
     assert "unit" not in err
 
 
+def test_a_log_without_a_finite_value_has_no_numbers_ahead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "nan.csv"
+    log.write_text("step,loss\n1,nan\n2,nan\n3,nan\n")
+    code, out, _ = run(capsys, "forecast", log)
+    assert code == 1
+    assert re.search(r"30 +│ +– +│ +– +│ +not_finite", out)
+    _, out, _ = run(capsys, "watch", log, "--once")
+    assert "forecast" not in out
+    page = tmp_path / "page.html"
+    for line in (("forecast", log), ("watch", log, "--once"), ("report", log, "-o", page)):
+        _, (row,) = run_json(capsys, *line)
+        assert [row[key] for key in ("median", "q10", "q90")] == [None] * 3
+        if line[0] == "forecast":
+            whole = row["forecast"]
+            assert set(whole["median"]) == {value for row in whole["quantiles"] for value in row}
+            assert set(whole["median"]) == {None}
+    assert "<span>–<" in page.read_text("utf-8")
+
+
 def test_a_title_is_not_broken_at_the_width_of_its_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

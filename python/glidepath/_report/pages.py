@@ -11,6 +11,7 @@ import numpy as np
 
 import glidepath as gp
 from glidepath._answer import (
+    forecast_cells,
     simulation_columns,
     simulation_keys,
     simulation_metrics,
@@ -288,9 +289,7 @@ def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
             "run": lambda row: row["run"] or "run",
             "observed to": lambda row: series.count(row["observed_to"]),
             "last value": "{loss:.4g}",
-            "forecast, 80 % within": lambda row: (
-                "{median:.4g} ({q10:.4g} to {q90:.4g}) at ".format(**row) + series.count(row["at"])
-            ),
+            "forecast, 80 % within": _forecast_in_words,
             "horizon": in_words,
             "status": "{status}",
             "verdict": lambda row: meaning(row["verdict"]).words,
@@ -302,6 +301,11 @@ def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
         },
         rows,
     )
+
+
+def _forecast_in_words(row: Mapping[str, Any]) -> str:
+    median, within = forecast_cells(row)
+    return median if row["median"] is None else f"{median} ({within}) at {series.count(row['at'])}"
 
 
 def _verdict(seen: Look, past: gp.PastRuns | None) -> dict[str, Any]:

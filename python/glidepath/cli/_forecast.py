@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import glidepath as gp
-from glidepath._answer import best_in_words, when
+from glidepath._answer import best_in_words, forecast_cells, when
 from glidepath._horizon import Horizon, Look, horizon, in_words, look, reasons_in_words
 from glidepath._pictures import series
 from glidepath.cli._console import (
@@ -89,8 +90,7 @@ def forecast(
         if len(seen) > 1 and row["reach_q10"] == row["reach_q90"] == seen.step[0]:
             begun_there.append(seen)
         if as_json:
-            names = ("at", "median", "levels", "quantiles")
-            row["forecast"] = {name: getattr(found.ahead, name) for name in names}
+            row["forecast"] = _whole(found.ahead)
         rows.append(row)
     if target is not None and begun_there:
         _doubt(begun_there, target)
@@ -130,6 +130,15 @@ def _doubt(traces: Sequence[gp.Trace], target: float) -> None:
         f" is --target {target:g} in the unit of {first.metric}?",
         to=stderr,
     )
+
+
+def _whole(ahead: gp.Forecast) -> dict[str, Any]:
+    """Give every value of a forecast, each NaN where nothing observed was finite."""
+    names = ("at", "median", "levels", "quantiles")
+    whole = {name: getattr(ahead, name) for name in names}
+    if ahead._is_blind:
+        whole |= {name: np.full_like(whole[name], math.nan) for name in ("median", "quantiles")}
+    return whole
 
 
 def _planned(trace: gp.Trace) -> gp.Schedule:
@@ -187,8 +196,7 @@ def _cells(row: dict[str, Any], *, several: bool) -> list[str]:
         row["run"],
         series.count(row["observed_to"]),
         series.count(row["at"]),
-        f"{row['median']:.4g}",
-        f"{row['q10']:.4g} to {row['q90']:.4g}",
+        *forecast_cells(row),
         row["status"],
     ]
     if several:

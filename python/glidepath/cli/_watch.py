@@ -22,6 +22,7 @@ from glidepath._answer import (
     best_keys,
     decision_keys,
     duration,
+    forecast_cells,
     forecast_keys,
     quantile_keys,
     run_keys,
@@ -245,7 +246,7 @@ class _View:
             "past_runs": 0 if past is None else len(past.runs),
             "stop": seen.stop,
             "_seen": trace.loss,
-            "_ahead": ahead.median,
+            "_ahead": () if ahead._is_blind else ahead.median,
         }
 
     def _ahead(self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None) -> gp.Forecast:
@@ -307,11 +308,13 @@ def _sentences(row: dict[str, Any]) -> list[str]:
         left = f", {duration(row['seconds_q50'])} from now" if known else ""
         at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
         sentences.append(f"target: {at}{left}")
-    law = f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g})"
     sentences += [best_in_words(row), in_words(row)]
     if row["past_runs"]:
         sentences.append(f"learned from {counted(row['past_runs'], 'past run')}")
-    return [*sentences, f"forecast at step {series.count(row['at'])}: {law}"]
+    if row["median"] is None:
+        return sentences
+    median, within = forecast_cells(row)
+    return [*sentences, f"forecast at step {series.count(row['at'])}: {median} ({within})"]
 
 
 def _public(row: dict[str, Any]) -> dict[str, Any]:
