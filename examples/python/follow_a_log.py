@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follow a log that another program is writing, here a thread."""
 
+import math
 import tempfile
 import threading
 import time
@@ -26,6 +27,8 @@ target, budget = 1.55, 20_000
 for runs in gp.Follow(log, every_s=0.2):
     for run in runs:
         law = gp.reach(run, target, budget=budget)
-        print(f"at step {run.step[-1]:.0f}: reaches {target} by step {law.quantile(0.5):.0f}")
+        step = law.quantile(0.5)  # inf where it is likely not to be reached
+        when = f"by step {step:.0f}" if math.isfinite(step) else "probably never"
+        print(f"at step {run.step[-1]:.0f}: reaches {target} {when}")
     if run.step[-1] >= 1000:
         break

@@ -158,6 +158,17 @@ def test_examples_have_a_twin() -> None:
     assert all(example.with_suffix(".cpp").exists() for example in EXAMPLES)
 
 
+def test_an_example_says_in_words_that_a_target_is_not_reached(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program = (ROOT / "examples/python/follow_a_log.py").read_text()
+    assert "target, budget = 1.55," in program
+    exec(program.replace("target, budget = 1.55,", "target, budget = 0.5,"), {})
+    out = capsys.readouterr().out
+    assert "at step 1000: reaches 0.5 probably never" in out
+    assert "inf" not in out
+
+
 @pytest.mark.parametrize("example", EXAMPLES + PYTHON_ONLY, ids=lambda path: path.name)
 def test_examples_run(example: Path) -> None:
     done = subprocess.run(
