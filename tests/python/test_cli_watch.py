@@ -94,6 +94,28 @@ def test_once_says_what_the_library_decides(
     assert row["reason"] in " ".join(out.split())  # however wide COLUMNS says that the terminal is
 
 
+def test_a_target_that_a_run_begins_at_is_doubted_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
+) -> None:
+    file = tmp_path / "percent.csv"
+    file.write_text("step,val_acc\n1,10\n")
+    doubt = (
+        "percent.csv: the first value, 10, is at the target already: is --target 0.6 in the unit of"
+        " val_acc?"
+    )
+    line = [file, "--metric", "val_acc", "--target"]
+    _, out, err = run(capsys, *line, 0.6, "--until-decided", "--json")
+    assert json.loads(out)["verdict"] == "reached"
+    assert err.splitlines() == [doubt]
+    more = "step,val_acc\n1,10\n2,20\n3,35\n4,45\n"
+    between(lambda: file.write_text(more), lambda: file.write_text(f"{more}5,50\n"))
+    _, out, err = run(capsys, *line, 0.6)
+    assert len(out.splitlines()) == out.count("was reached at step 1;") == 3
+    assert err.splitlines().count(doubt) == 1
+    for target in (30, 60):  # which a later value, or none, is at
+        assert "unit" not in run(capsys, *line, target, "--once")[2]
+
+
 def test_steps_are_written_in_one_form_however_often_they_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

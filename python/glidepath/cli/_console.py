@@ -157,6 +157,24 @@ def say(sentence: str, *, to: Console = stdout, style: str = "") -> None:
     to.print(shown(sentence, style), highlight=False, soft_wrap=True)
 
 
+def begins_at_target(trace: gp.Trace, row: Mapping[str, Any]) -> bool:
+    """Whether a run, of which `row` says when it is at its target, was there at its first value."""
+    return bool(row["reach_q10"] == row["reach_q90"] == trace.step[0])
+
+
+def doubt_target(traces: Sequence[gp.Trace], target: float | None) -> None:
+    """Ask whether a target that these runs begin at is in their unit, such as 0.9 of 90 %."""
+    if target is None or not traces:
+        return
+    first = traces[0]
+    more = f", and of {len(traces) - 1} more" if len(traces) > 1 else ""
+    say(
+        f"{first.name}{more}: the first value, {first.loss[0]:.4g}, is at the target already:"
+        f" is --target {target:g} in the unit of {first.metric}?",
+        to=stderr,
+    )
+
+
 def emit(document: Any) -> None:
     """Print the one JSON document."""
     sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,11 +28,13 @@ from glidepath.cli._console import (
     ReachedBy,
     Run,
     Target,
+    begins_at_target,
     check_budget,
     check_output,
     check_reached_by,
     chosen,
     counted,
+    doubt_target,
     each,
     emit,
     hint,
@@ -43,7 +44,6 @@ from glidepath.cli._console import (
     save,
     say,
     shown,
-    stderr,
 )
 
 
@@ -87,13 +87,12 @@ def forecast(
         if plot is not None and not rows:
             save(lambda ax, trace=trace, found=found: _fan(ax, trace, found, target), plot)
         row = found.keys() | {"past_runs": len(runs.runs) if runs else 0}
-        if len(seen) > 1 and row["reach_q10"] == row["reach_q90"] == seen.step[0]:
+        if len(seen) > 1 and begins_at_target(seen, row):
             begun_there.append(seen)
         if as_json:
             row["forecast"] = _whole(found.ahead)
         rows.append(row)
-    if target is not None and begun_there:
-        _doubt(begun_there, target)
+    doubt_target(begun_there, target)
     if as_json:
         emit(rows)
     else:
@@ -119,17 +118,6 @@ def _seen(
     end = float(trace.step[-1])
     source_of = None if plan is None else source
     return seen, horizon(seen, budget=budget, file_end=end, schedule=plan, schedule_from=source_of)
-
-
-def _doubt(traces: Sequence[gp.Trace], target: float) -> None:
-    """Ask whether a target that runs begin at is in their unit, such as 0.9 of 90 %."""
-    first = traces[0]
-    more = f", and of {len(traces) - 1} more" if len(traces) > 1 else ""
-    say(
-        f"{first.name}{more}: the first value, {first.loss[0]:.4g}, is at the target already:"
-        f" is --target {target:g} in the unit of {first.metric}?",
-        to=stderr,
-    )
 
 
 def _whole(ahead: gp.Forecast) -> dict[str, Any]:

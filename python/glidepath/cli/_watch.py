@@ -50,9 +50,11 @@ from glidepath.cli._console import (
     ReachedBy,
     Run,
     Target,
+    begins_at_target,
     check_budget,
     check_reached_by,
     counted,
+    doubt_target,
     emit,
     hint,
     learned,
@@ -194,17 +196,23 @@ class _View:
         self._rows: dict[tuple[str, int], dict[str, Any]] = {}
         self._began: dict[tuple[str, int], tuple[float, float]] = {}
         self._absent: set[tuple[str, int]] = set()
+        self._doubted: set[tuple[str, int]] = set()
 
     def look(self, follow: gp.Follow) -> list[dict[str, Any]]:
         """Look at the log again; give the runs that changed, and drop those that are gone."""
         new = {id(trace) for trace in follow.poll()}
         runs, changed = by_name(follow.traces), []
+        begun_there: list[gp.Trace] = []  # at the target, which is asked once
         if not follow.trouble:
             self._drop({key for key in self._rows if key not in runs})
         for key, trace in runs.items():
             if id(trace) in new and self._run in (None, trace.name) and len(trace):
                 self._rows[key] = self._row(key, trace)
                 changed.append(self._rows[key])
+                if key not in self._doubted and begins_at_target(trace, self._rows[key]):
+                    self._doubted.add(key)
+                    begun_there.append(trace)
+        doubt_target(begun_there, self._asked["target"])
         return changed
 
     def _drop(self, missing: set[tuple[str, int]]) -> None:
@@ -212,6 +220,7 @@ class _View:
         for key in missing & self._absent:
             del self._rows[key]
             self._began.pop(key, None)
+            self._doubted.discard(key)
         self._absent = missing
 
     def _row(self, key: tuple[str, int], trace: gp.Trace) -> dict[str, Any]:
