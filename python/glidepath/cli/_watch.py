@@ -202,7 +202,7 @@ class _View:
         """Look at the log again; give the runs that changed, and drop those that are gone."""
         new = {id(trace) for trace in follow.poll()}
         runs, changed = by_name(follow.traces), []
-        begun_there: list[gp.Trace] = []  # at the target, which is asked once
+        begun_there: list[gp.Trace] = []  # at the target, and not yet doubted
         if not follow.trouble:
             self._drop({key for key in self._rows if key not in runs})
         for key, trace in runs.items():
