@@ -40,6 +40,7 @@ class Kept {
 
 template <class... Item>
 [[nodiscard]] std::size_t bytes_of(const std::vector<Item>&... vectors) {
+  // Some hold pointers, whose size it is. NOLINTNEXTLINE(bugprone-sizeof-expression)
   return (... + (vectors.capacity() * sizeof(Item)));
 }
 
