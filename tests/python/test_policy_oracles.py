@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
@@ -63,7 +64,7 @@ class Run:
         self.since_s = -1
 
 
-class Rule:
+class Rule(ABC):
     """A policy: who runs from now on, of the live jobs in the order of submission."""
 
     def arrive(self, run: Run) -> None:
@@ -72,8 +73,9 @@ class Rule:
     def leave(self, run: Run) -> None:
         del run
 
+    @abstractmethod
     def choose(self, now_s: int, live: list[Run], gpus: int) -> list[Run]:
-        raise NotImplementedError
+        """Who runs from now on."""
 
     def wake_s(self, now_s: int, live: list[Run]) -> float:
         """When it decides again though nobody comes or ends."""
