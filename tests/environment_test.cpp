@@ -137,7 +137,7 @@ TEST(EnvironmentTest, AWorkloadThatIsRefusedLeavesTheEpisodeBefore) {
   broken.jobs[2].truth = 99;
   Environment environment;
   EXPECT_EQ(message_of<InputError>([&] { environment.reset(broken, 0); }),
-            "workload: job 102 names curve 99 of 0");
+            "workload: job 102 names curve 99, expected none: there are no curves");
   environment.reset(workload, 0);
   EXPECT_THROW(environment.reset(broken, 0), InputError);
   play_first(environment);

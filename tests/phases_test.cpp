@@ -292,7 +292,8 @@ TEST_F(WrittenJobsTest, OfAWorkloadThatCannotBeAreRefused) {
   Workload workload = with_phases(random_tiers(5, 20), 5);
   workload.jobs[2].phases.clear();
   workload.jobs[2].truth = 3;
-  const std::string sentence = "workload: job 2000 names curve 3 of 0";
+  const std::string sentence =
+      "workload: job 2000 names curve 3, expected none: there are no curves";
   workload.jobs[2].id = 2000;
   EXPECT_EQ(refusal([&] { write_jobs(workload, path("jobs.csv")); }), sentence);
 }

@@ -450,7 +450,7 @@ TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
   EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 has value inf, expected 0 to 1e15");
   c = good;
   c.tier[0] = 1;
-  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 names tier 1, there are 1");
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 names tier 1, expected 0");
   c = good;
   c.gpus[0] = 0;
   EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 asks 0 GPUs, expected at least 1");
@@ -466,7 +466,9 @@ TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
   c = good;
   c.gpus.pop_back();
   EXPECT_EQ(refused(c), "solve_round: columns of different length: job 1, tier 1, gpus 0, value 1");
-  EXPECT_EQ(refused(good, {.gap = -1}), "solve_round: gap is -1, expected 0 or more");
+  EXPECT_EQ(refused(good, {.gap = -1}), "solve_round: gap is -1, expected 0 to 1");
+  EXPECT_EQ(refused(good, {.gap = 2}), "solve_round: gap is 2, expected 0 to 1");
+  EXPECT_EQ(refused(good, {.gap = 1}), "");
   const std::vector<double> prices{1, 2};
   EXPECT_EQ(refused(good, {.prices = prices}), "solve_round: 2 prices for 1 tiers");
   const std::vector<double> negative{-1};

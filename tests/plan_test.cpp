@@ -341,7 +341,9 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   cluster.running = {{.job = 5, .tier = 0, .gpus = 1}, {.job = 5, .tier = 0, .gpus = 1}};
   EXPECT_EQ(refused(cluster), "plan: job 5 holds two allocations");
   cluster.running = {{.job = 5, .tier = 2, .gpus = 1}};
-  EXPECT_EQ(refused(cluster), "plan: job 5 runs on 1 GPUs of tier 2, there are 2 tiers");
+  EXPECT_EQ(refused(cluster), "plan: job 5 runs on 1 GPUs of tier 2, expected 0 to 1");
+  cluster.running = {{.job = 5, .tier = 0, .gpus = 1, .since_s = std::nan("")}};
+  EXPECT_EQ(refused(cluster), "plan: job 5 runs since nan s, expected a finite number");
   cluster.running = {{.job = 5, .tier = 0, .gpus = -3}};
   EXPECT_EQ(refused(cluster), "plan: job 5 runs on -3 GPUs, expected at least 1");
   cluster.running.clear();

@@ -604,7 +604,7 @@ TEST(PolicyTest, PlansThatCannotBeCarriedOutAreRefusedWithAReason) {
   EXPECT_EQ(message({{7, 0, 1, 0}}), "simulate: the policy names job 7, which is not live");
   const std::int64_t id = workload.jobs[0].id;
   const int gpus = workload.jobs[0].gpus;
-  EXPECT_EQ(message({{id, 3, gpus, 0}}), "simulate: the policy puts job 100 on tier 3 of 1");
+  EXPECT_EQ(message({{id, 3, gpus, 0}}), "simulate: the policy puts job 100 on tier 3, expected 0");
   EXPECT_EQ(message({{id, 0, gpus, 0}, {id, 0, gpus, 0}}),
             "simulate: the policy runs job 100 twice");
 }

@@ -145,7 +145,7 @@ def plan(
     round_s : float
         Seconds until the next plan.
     gap : float
-        As in `solve_round`: a fraction.
+        As in `solve_round`: a fraction, 0 to 1.
     stop_probability : float
         A job ends once P(reached) or P(never) is at least this.
     outrun_probability : float

@@ -79,7 +79,7 @@ def solve_round(
     capacity : int or array_like of int64, shape (tiers,)
         GPUs of each tier. One number, here and in the other columns, is a column of one.
     gap : float
-        Search on while the fraction (bound - value) / bound is above this.
+        Search on while the fraction (bound - value) / bound, 0 to 1, is above this.
     prices : array_like of float, shape (tiers,), optional
         Prices per GPU of the round before, to start from.
     threads : int

@@ -48,6 +48,17 @@ Objective objective_named(std::string_view text) {
 
 namespace detail {
 
+std::string expected_place(std::string_view noun, std::size_t count) {
+  if (count == 0) return sentence(", expected none: there are no ", noun, "s");
+  if (count == 1) return ", expected 0";
+  return sentence(", expected 0 to ", count - 1);
+}
+
+void check_gap(std::string_view verb, double gap) {
+  if (gap >= 0 && gap <= 1) return;
+  refuse(verb, ": gap is ", gap, ", expected 0 to 1");
+}
+
 void check_limits(std::string_view verb, const PlanLimits& limits) {
   refuse_unknown(limits.sharing, std::string(verb) + ": sharing");
   if (!finite_from_zero(limits.min_run_s)) {
@@ -68,7 +79,7 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!(options.round_s > 0 && std::isfinite(options.round_s))) {
     refuse("plan: round_s is ", options.round_s, ", expected more than 0 and finite");
   }
-  if (!(options.gap >= 0)) refuse("plan: gap is ", options.gap, ", expected 0 or more");
+  check_gap("plan", options.gap);
   if (!options.prices.empty() && options.prices.size() != snapshot.tiers.size()) {
     refuse("plan: ", options.prices.size(), " prices for ", snapshot.tiers.size(), " tiers");
   }
@@ -151,8 +162,8 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
   }
   for (const Option& option : job.options) {
     if (option.tier < 0 || option.tier >= static_cast<int>(snapshot.tiers.size())) {
-      return sentence("job ", job.id, " names tier ", option.tier, ", there are ",
-                      snapshot.tiers.size());
+      return sentence("job ", job.id, " names tier ", option.tier,
+                      expected_place("tier", snapshot.tiers.size()));
     }
     if (option.gpus < 1) {
       return sentence("job ", job.id, " asks ", option.gpus, " GPUs, expected at least 1");
@@ -163,7 +174,7 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
     }
     if (option.sharing != Sharing::exclusive && name(option.sharing) == kNoName) {
       return sentence("job ", job.id, " has an option with sharing value ",
-                      static_cast<int>(option.sharing));
+                      static_cast<int>(option.sharing), ", expected exclusive, naive, mps or mig");
     }
     if (!(option.utilization >= 0 && option.utilization <= 1)) {
       return sentence("job ", job.id, " has utilization ", option.utilization, ", expected 0 to 1");

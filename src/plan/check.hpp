@@ -4,12 +4,17 @@
 
 #include "glidepath/plan.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace glidepath::detail {
 
+/// The end of a sentence about the place of one of so many: ", expected 0 to 3".
+[[nodiscard]] std::string expected_place(std::string_view noun, std::size_t count);
+/// Refuses a share of the bound that no gap can be.
+void check_gap(std::string_view verb, double gap);
 void check_options(const PlanOptions& options, const Snapshot& snapshot);
 void check_limits(std::string_view verb, const PlanLimits& limits);
 /// Which value of the job is broken; empty when none is.

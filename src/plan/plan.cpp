@@ -92,10 +92,10 @@ void Planner::candidates() {
     }
     if (held.tier < 0 || held.tier >= std::ssize(snapshot_.tiers)) {
       refuse("plan: job ", held.job, " runs on ", held.gpus, " GPUs of tier ", held.tier,
-             ", there are ", snapshot_.tiers.size(), " tiers");
+             expected_place("tier", snapshot_.tiers.size()));
     }
     if (!std::isfinite(held.since_s)) {
-      refuse("plan: job ", held.job, " runs since ", held.since_s, " s");
+      refuse("plan: job ", held.job, " runs since ", held.since_s, " s, expected a finite number");
     }
     candidate.held = &held;
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "common/require.hpp"
+#include "plan/check.hpp"
 #include "plan/power.hpp"
 #include "plan/round.hpp"
 
@@ -24,7 +25,8 @@ void check_index(std::span<const std::int64_t> column, std::size_t n, std::size_
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (column[i] < 0 || column[i] >= static_cast<std::int64_t>(limit)) {
-      refuse("solve_round: option ", i, " names ", what, " ", column[i], ", there are ", limit);
+      refuse("solve_round: option ", i, " names ", what, " ", column[i],
+             expected_place(what, limit));
     }
   }
 }
@@ -60,7 +62,7 @@ void check(const RoundView& view) {
     refuse("solve_round: columns of different length: job ", n, ", tier ", view.tier.size(),
            ", gpus ", view.gpus.size(), ", value ", view.value.size());
   }
-  if (n > 0x7fffffff) refuse("solve_round: ", n, " options, at most 2147483647");
+  if (n > 0x7fffffff) refuse("solve_round: ", n, " options, expected at most 2147483647");
   for (std::size_t t = 0; t < view.capacity.size(); ++t) {
     if (view.capacity[t] < 0) {
       refuse("solve_round: the capacity of tier ", t, " is ", view.capacity[t],
@@ -71,7 +73,7 @@ void check(const RoundView& view) {
   for (std::size_t i = 0; i < n; ++i) {
     if (view.tier[i] < 0 || view.tier[i] >= tiers) {
       refuse("solve_round: option ", i, " of job ", view.job[i], " names tier ", view.tier[i],
-             ", there are ", tiers);
+             expected_place("tier", view.capacity.size()));
     }
     if (view.gpus[i] < 1) {
       refuse("solve_round: option ", i, " of job ", view.job[i], " asks ", view.gpus[i],

@@ -4,6 +4,7 @@
 
 #include "common/parallel.hpp"
 #include "common/require.hpp"
+#include "plan/check.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath {
@@ -11,7 +12,7 @@ namespace {
 
 void check(const RoundView& view, const RoundOptions& options) {
   using detail::refuse;
-  if (!(options.gap >= 0)) refuse("solve_round: gap is ", options.gap, ", expected 0 or more");
+  detail::check_gap("solve_round", options.gap);
   if (options.prices.empty()) return;
   if (options.prices.size() != view.capacity.size()) {
     refuse("solve_round: ", options.prices.size(), " prices for ", view.capacity.size(), " tiers");

@@ -87,8 +87,8 @@ class Inspector {
     const auto entry = jobs_.find(a.job);
     if (entry == jobs_.end()) return report("job ", a.job, " is placed but not in the queue");
     if (a.tier < 0 || a.tier >= static_cast<int>(snapshot_.tiers.size())) {
-      return report("job ", a.job, " is placed on tier ", a.tier, ", there are ",
-                    snapshot_.tiers.size());
+      return report("job ", a.job, " is placed on tier ", a.tier,
+                    detail::expected_place("tier", snapshot_.tiers.size()));
     }
     if (a.gpus < 1) return report("job ", a.job, " is placed on ", a.gpus, " GPUs");
     const Job& job = *entry->second;

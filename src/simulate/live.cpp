@@ -11,6 +11,7 @@
 
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "plan/check.hpp"
 #include "plan/value.hpp"
 #include "simulate/observer.hpp"
 
@@ -50,8 +51,8 @@ class Wishes {
 void check_place(const Allocation& allocation, int job, const Cluster& cluster) {
   const int tiers = static_cast<int>(cluster.capacity.size());
   if (allocation.tier < 0 || allocation.tier >= tiers) {
-    refuse("simulate: the policy puts job ", allocation.job, " on tier ", allocation.tier, " of ",
-           tiers);
+    refuse("simulate: the policy puts job ", allocation.job, " on tier ", allocation.tier,
+           expected_place("tier", cluster.capacity.size()));
   }
   const Run& run = cluster.runs[job];
   if (run.tier == allocation.tier && run.gpus == allocation.gpus) return;  // runs there

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/require.hpp"
+#include "plan/check.hpp"
 #include "simulate/clock.hpp"
 #include "simulate/phases.hpp"
 
@@ -81,7 +82,8 @@ void validate_curve(const WorkloadJob& job, const Trace& curve) {
   if (std::isnan(job.target_loss)) refuse_job(job, "has target_loss nan, expected a number");
   if (curve.step.empty()) refuse_job(job, "names a curve without points");
   if (job.budget_steps <= curve.step.back()) return;
-  refuse_job(job, "has budget_steps ", job.budget_steps, ", its curve ends at ", curve.step.back());
+  refuse_job(job, "has budget_steps ", job.budget_steps, ", expected at most ", curve.step.back(),
+             ", where its curve ends");
 }
 
 void validate_columns(const WorkloadJob& job, const Workload& workload) {
@@ -100,7 +102,8 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
     refuse_job(job, "has memory_gb ", job.memory_gb, ", expected 0 or more and finite");
   }
   if (job.truth >= static_cast<int>(workload.curves.size()) || job.truth < -1) {
-    refuse_job(job, "names curve ", job.truth, " of ", workload.curves.size());
+    refuse_job(job, "names curve ", job.truth,
+               detail::expected_place("curve", workload.curves.size()));
   }
   if (job.truth >= 0) validate_curve(job, workload.curves[job.truth]);
   if (!job.steps_per_s.empty() && job.steps_per_s.size() != workload.tiers.size()) {

@@ -83,7 +83,7 @@ def test_power_quotas_and_nodes_limit_the_choice() -> None:
     assert gp.solve_round(*columns, taken_tier=0, taken_gpus=3).value == 5.0
     with pytest.raises(gp.InputError, match="1 tiers of 2 gangs that are placed"):
         gp.solve_round(*columns, taken_tier=[0], taken_gpus=[1, 1])
-    with pytest.raises(gp.InputError, match="option 1 names user 7, there are 2"):
+    with pytest.raises(gp.InputError, match="option 1 names user 7, expected 0 to 1"):
         gp.solve_round(*columns, user=[0, 7, 1], user_quota=[3, 8])
 
 
@@ -133,7 +133,7 @@ def test_extreme_columns_give_a_clear_error_or_the_obvious_plan() -> None:
     assert twice.value == 2.0
     assert gp.plan(gp.Snapshot([], [])).allocations == []
     assert reason([], gp.Job(1, [gp.Option(0, 1, 1.0)])) == (
-        "cannot be planned: job 1 names tier 0, there are 0"
+        "cannot be planned: job 1 names tier 0, expected none: there are no tiers"
     )
     ways = [gp.Option(0, 1 + i % 9, 1.0 + i) for i in range(50_000)]
     ways += [gp.Option(0, 1 + i % 9, 0.5, sharing="mps") for i in range(50_000)]

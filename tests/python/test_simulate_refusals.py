@@ -122,8 +122,9 @@ def test_what_nothing_would_read_is_refused(option: Any, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ({"gap": -1.0}, "plan: gap is -1, expected 0 or more"),
-        ({"gap": math.nan}, "plan: gap is nan, expected 0 or more"),
+        ({"gap": -1.0}, "plan: gap is -1, expected 0 to 1"),
+        ({"gap": math.nan}, "plan: gap is nan, expected 0 to 1"),
+        ({"gap": 2.0}, "plan: gap is 2, expected 0 to 1"),
         ({"slack": 2.0}, "plan: slack is 2, expected 0 to less than 1"),
         ({"min_run_s": -1.0}, "plan: min_run_s is -1, expected 0 or more"),
         ({"stop_probability": -1.0}, "plan: stop_probability is -1"),
@@ -158,7 +159,7 @@ def test_an_option_of_another_type_is_refused_by_name(option: Any, sentence: str
         ({"truth": [0]}, "has neither duration_s nor budget_steps above 0"),
         (
             {"truth": [0], "budget_steps": [301.0], "target_loss": [0.1]},
-            "has budget_steps 301, its curve ends at 300",
+            "has budget_steps 301, expected at most 300, where its curve ends",
         ),
         (
             {"truth": [0], "budget_steps": [300.0], "target_loss": [math.nan]},
