@@ -103,7 +103,7 @@ def best_keys(best: BestSoFar) -> dict[str, Any]:
 def best_in_words(keys: Mapping[str, Any]) -> str:
     """Say the same in a sentence."""
     if keys["best"] is None:
-        return "no finite value so far"
+        return series.NO_VALUE
     step, chance = series.count(keys["best_step"]), series.percent(keys["prob_best_past"])
     return f"best so far {keys['best']:.4g} at step {step}: already past with probability {chance}"
 

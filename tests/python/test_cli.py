@@ -130,6 +130,8 @@ def test_a_log_without_a_finite_value_has_no_numbers_ahead(
     code, out, _ = run(capsys, "forecast", log)
     assert code == 1
     assert re.search(r"30 +│ +– +│ +– +│ +not_finite", out)
+    _, out, _ = run(capsys, "fit", log)
+    assert re.search(r"pow3 +│ +– +│ +– +│ +not_finite", out)
     _, out, _ = run(capsys, "watch", log, "--once")
     assert "forecast" not in out
     page = tmp_path / "page.html"

@@ -58,6 +58,7 @@ class Ahead:
     at: np.ndarray = field(default_factory=lambda: LATER)
     median: np.ndarray = field(default_factory=lambda: 1.6 + 20.0 * LATER**-0.45)
     levels: np.ndarray = field(default_factory=lambda: LEVELS)
+    _is_blind = False
 
     @property
     def quantiles(self) -> np.ndarray:

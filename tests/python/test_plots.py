@@ -172,3 +172,14 @@ def test_a_run_that_has_logged_nothing_has_pictures() -> None:
     for ax in (found.plot(), gp.fit(empty).plot(), gp.fit(empty).plot(trace=empty)):
         assert isinstance(ax, Axes)
     assert "<svg" in found._repr_html_()
+
+
+def test_a_run_without_a_finite_value_has_a_sentence_in_place_of_its_pictures() -> None:
+    blind = gp.Trace(STEP, np.full(STEP.size, np.nan), name="run")
+    ahead = gp.forecast(blind, [150.0, 200.0])
+    fan = runs.forecast(ahead, trace=blind, target=1.0, reach=gp.reach(blind, 1.0, budget=200))
+    for ax in (fan, ahead.plot(), blind.plot(), gp.fit(blind).plot(trace=blind)):
+        assert [text.get_text() for text in ax.texts] == ["no finite value so far"]
+        assert not ax.collections  # no bands
+        assert not np.isfinite([y for line in ax.get_lines() for y in line.get_ydata()]).any()
+        assert not ax.get_yticks().size

@@ -77,6 +77,17 @@ def test_runs_get_a_forecast_and_the_verdict_of_a_watch(tmp_path: Path) -> None:
     assert "on its way <b>" not in text.replace(json.dumps("on its way <b>"), "")
 
 
+def test_a_run_without_a_finite_value_has_a_sentence_in_place_of_its_fan(tmp_path: Path) -> None:
+    blind = gp.Trace(np.arange(1.0, 41.0), np.full(40, np.nan), name="blind", metric="val_loss")
+    path = tmp_path / "runs.html"
+    _report.write_runs(path, [blind], target=1.0)
+    assert "1 run, forecast from what it has logged." in path.read_text()
+    (fan,) = embedded(path.read_text(), "figures").values()
+    assert fan["data"] == []
+    assert [note["text"] for note in fan["layout"]["annotations"]] == ["no finite value so far"]
+    assert fan["layout"]["yaxis"]["title"]["text"] == "val_loss"
+
+
 def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     trace = gp.Trace([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.5, 2.2])
     with pytest.raises(gp.IoError, match="missing"):
@@ -98,6 +109,10 @@ def test_a_log_of_its_gpus_gives_a_run_its_energy(tmp_path: Path) -> None:
     assert row["energy_ahead_kwh"] == pytest.approx(200 * 800.0 / 3.6e6)
     text = path.read_text()
     assert "800 J" in text
+    assert "2 GPUs of log." in text
+    alone = gp.Metrics(seconds, {"power_w": watts[:, :1]}, gpus=("0",), name="log")
+    _report.write_runs(path, [run], hardware=alone)
+    assert "1 GPU of log." in path.read_text()
     *powers, loss = list(embedded(text, "figures").values())[-1]["data"]
     assert [power["y"][0] for power in powers] == [150.0, 250.0]
     assert loss["yaxis"] == "y2"

@@ -22,11 +22,13 @@ from glidepath._pictures.style import (
     VERMILLION,
     axes_for,
     over_steps,
+    say_nothing_is_known,
 )
 from glidepath._step_profile import CATEGORIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
     from glidepath._fit import Fit
     from glidepath._forecast import Forecast
@@ -41,6 +43,8 @@ def trace(trace: Trace, *, ax: Axes | None = None) -> Axes:
     ax = axes_for(ax)
     _points(ax, trace)
     over_steps(ax, trace.metric, trace.loss)
+    if len(trace) and not np.isfinite(trace.loss).any():
+        say_nothing_is_known(ax, series.NO_VALUE)
     return ax
 
 
@@ -139,6 +143,10 @@ def fit(fit: Fit, trace: Trace | None = None, *, ax: Axes | None = None) -> Axes
     """Draw a fitted curve and, where given, the points it was fitted to."""
     ax = axes_for(ax)
     trace = _with_points(trace)
+    if trace is not None and not np.isfinite(trace.loss).any():
+        over_steps(ax, trace.metric)
+        say_nothing_is_known(ax, series.NO_VALUE)
+        return ax
     last = fit.last_step if trace is None else trace.step[-1]
     first = max(last / 1000.0 if trace is None else trace.step[0], 1e-9)
     seen = []
@@ -205,7 +213,43 @@ def forecast(
     """
     ax = axes_for(ax)
     trace = _with_points(trace)
-    seen = [np.asarray(forecast.quantiles), np.asarray(forecast.median)]
+    metric = "loss" if trace is None else trace.metric
+    if decision:
+        ax.set_title(decision, loc="left", fontsize=10)
+    if forecast._is_blind:
+        over_steps(ax, metric)
+        ax.set_xlim(0.0, forecast.at[-1])
+        say_nothing_is_known(ax, series.NO_VALUE)
+        return ax
+    _bands(ax, forecast)
+    seen: list[ArrayLike] = [forecast.quantiles, forecast.median]
+    if trace is not None:
+        _points(ax, trace)
+        ax.axvline(trace.step[-1], color=MUTED, linewidth=0.8, linestyle=":")
+        seen.append(trace.loss)
+    if later is not None and len(later.step):
+        many = len(later.step) > 150
+        ax.plot(
+            *series.thinned(np.asarray(later.step), np.asarray(later.loss)),
+            "." if many else "x",
+            color=VERMILLION,
+            markersize=2 if many else 4,
+            label="what happened",
+            zorder=1.5 if many else 2,  # above the bands, below the median
+        )
+        seen.append(later.loss)
+    if target is not None:
+        ax.axhline(target, color=INK, linewidth=1.2, linestyle="--", label=f"target {target:g}")
+        seen.append([target])
+        if reach is not None:
+            _mark_reach(ax, reach, target)
+    over_steps(ax, metric, *seen)
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def _bands(ax: Axes, forecast: Forecast) -> None:
+    """Draw two central bands of a forecast, and its median."""
     for (low, high, cover), shade in zip(
         series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), strict=False
     ):
@@ -218,31 +262,6 @@ def forecast(
             label=f"{cover:.0%} of outcomes".replace("%", " %"),
         )
     ax.plot(forecast.at, forecast.median, color=BLUE, linewidth=2, label="forecast")
-    if trace is not None:
-        _points(ax, trace)
-        ax.axvline(trace.step[-1], color=MUTED, linewidth=0.8, linestyle=":")
-        seen.append(np.asarray(trace.loss))
-    if later is not None and len(later.step):
-        many = len(later.step) > 150
-        ax.plot(
-            *series.thinned(np.asarray(later.step), np.asarray(later.loss)),
-            "." if many else "x",
-            color=VERMILLION,
-            markersize=2 if many else 4,
-            label="what happened",
-            zorder=1.5 if many else 2,  # above the bands, below the median
-        )
-        seen.append(np.asarray(later.loss))
-    if target is not None:
-        ax.axhline(target, color=INK, linewidth=1.2, linestyle="--", label=f"target {target:g}")
-        seen.append(np.asarray([target]))
-        if reach is not None:
-            _mark_reach(ax, reach, target)
-    over_steps(ax, "loss" if trace is None else trace.metric, *seen)
-    if decision:
-        ax.set_title(decision, loc="left", fontsize=10)
-    ax.legend(frameon=False, fontsize=9)
-    return ax
 
 
 def _mark_reach(ax: Axes, reach: Reach, target: float) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from glidepath._reach import Reach
 
 Floats = NDArray[np.float64]
+NO_VALUE = "no finite value so far"  # of a run of which there is nothing to draw
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,3 +54,9 @@ def over_steps(ax: Axes, y: str, *seen: ArrayLike) -> None:
         require("matplotlib.ticker").FuncFormatter(lambda at, _: series.count(at))
     )
     ax.set_ylabel(y)
+
+
+def say_nothing_is_known(ax: Axes, why: str) -> None:
+    """Say in the middle of axes why there is nothing to draw in them."""
+    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=MUTED)
+    ax.set_yticks([])

@@ -156,6 +156,8 @@ def fan(
     metric: str = "loss",
 ) -> Figure:
     """Draw a forecast: the observed points, the median and its bands."""
+    if ahead._is_blind:
+        return _nothing_known(metric, last=float(ahead.at[-1]))
     data: list[dict[str, Any]] = []
     for (low, high, cover), opacity in zip(
         series.main_bands(ahead.levels), (0.22, 0.4), strict=False
@@ -184,6 +186,20 @@ def fan(
     limits = series.loss_limits(*shown)
     axis = {} if limits is None else {"range": list(limits)}
     return {"data": data, "layout": _layout(340, "step", metric, yaxis=axis)}
+
+
+def _nothing_known(metric: str, *, last: float) -> Figure:
+    """Draw the axes of a run without a finite value, and say so between them."""
+    middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+    layout = _layout(
+        340,
+        "step",
+        metric,
+        xaxis={"range": [0.0, last]},
+        yaxis={"range": [0.0, 1.0], "showticklabels": False},
+        annotations=[{"text": series.NO_VALUE} | middle],
+    )
+    return {"data": [], "layout": layout}
 
 
 def hardware(metrics: gp.Metrics, run: gp.Trace) -> Figure:

@@ -259,13 +259,15 @@ def write_runs(
             seen.ahead, trace, target=target, metric=trace.metric
         )
     aim = "" if target is None else f" Target {target:g}."
-    count = f"{len(rows)} run{'' if len(rows) == 1 else 's'}"
-    page = Page(title, f"{count}, forecast from what each has logged.{aim}")
+    one = len(rows) == 1
+    count, who = f"{len(rows)} run{'' if one else 's'}", "it" if one else "each"
+    page = Page(title, f"{count}, forecast from what {who} has logged.{aim}")
     _add_runs(page, rows)
     page.heading("Forecasts")
     page.grid(fans)
     if hardware is not None:
-        page.heading("Hardware", f"{len(hardware.gpus)} GPUs of {hardware.name}.")
+        gpus = f"{len(hardware.gpus)} GPU{'' if len(hardware.gpus) == 1 else 's'}"
+        page.heading("Hardware", f"{gpus} of {hardware.name}.")
         page.rows(
             {
                 "run": lambda row: row["run"] or "run",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,7 +70,7 @@ def fit(
             "points": "{points}",
             "family": "{family}",
             "parameters": _parameters,
-            "sigma": "{sigma:.3g}",
+            "sigma": _sigma,
             "status": "{status}",
         }
         print_rows(f"{counted(len(rows), 'fit')} of {Path(file).name}", columns, rows)
@@ -99,5 +100,12 @@ def _row(trace: gp.Trace, fit: gp.Fit) -> dict[str, Any]:
     }
 
 
+def _sigma(row: dict[str, Any]) -> str:
+    return f"{row['sigma']:.3g}" if math.isfinite(row["sigma"]) else "–"
+
+
 def _parameters(row: dict[str, Any]) -> str:
+    """Write the parameters; a dash where there is no curve."""
+    if not all(map(math.isfinite, row["params"].values())):
+        return "–"
     return "  ".join(f"{key} {value:.4g}" for key, value in row["params"].items())
