@@ -155,6 +155,7 @@ void bind_names(py::module_& module) {
   module.attr("STAMPS") = texts(kStamps);
   module.attr("TIMES") = texts(kTimes);
   module.attr("DATES") = texts(kDates);
+  module.attr("SETTINGS_KEYS") = texts(kSettingsKeys);
   module.def(
       "normal_name", [](const py::str& name) { return normal(text_of(name)); }, "name"_a);
   module.def(

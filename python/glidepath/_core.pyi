@@ -2125,6 +2125,7 @@ POLICY_READS: tuple[str, ...]
 READING: str
 ROUND_GAP: float
 RUNNING_FEATURES: tuple[str, ...]
+SETTINGS_KEYS: tuple[str, ...]
 SHOWN_LEVELS: tuple[float, ...]
 SLOT_FEATURES: tuple[str, ...]
 STAMPS: tuple[str, ...]

@@ -233,6 +233,7 @@ def test_a_run_of_a_server_has_its_configuration() -> None:
         {"lr": 0.1, "optimizer": "sgd", "net": {"width": 8}, "api_key": "x"},
         {"config": {"lr": 0.1, "optimizer": "sgd", "net": {"width": 8}}},
         {"step": 0, "loss": 4.0, "args": {"lr": 0.1, "optimizer": "sgd", "net": {"width": 8}}},
+        {"hyperparameters": {"lr": 0.1, "optimizer": "sgd"}, "settings": {"net": {"width": 8}}},
     ],
 )
 def test_lines_of_json_may_begin_with_a_configuration(tmp_path: Path, first: object) -> None:
@@ -241,6 +242,49 @@ def test_lines_of_json_may_begin_with_a_configuration(tmp_path: Path, first: obj
     assert settings_of(tmp_path / "log.jsonl") == {"lr": 0.1, "optimizer": "sgd", "net.width": 8}
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]))
     assert settings_of(tmp_path / "log.jsonl") == {}
+
+
+LOSSES = [3.0 / i for i in range(1, 21)]
+ROWS = [{"epoch": i, "loss": loss} for i, loss in enumerate(LOSSES)]
+
+
+@pytest.mark.parametrize(
+    "key", ["config", "args", "hparams", "params", "settings", "hyperparameters"]
+)
+@pytest.mark.parametrize(
+    "history", [{"loss": LOSSES}, {"history": {"loss": LOSSES}}, {"log": ROWS}]
+)
+def test_a_document_may_have_a_configuration_beside_its_history(
+    tmp_path: Path, key: str, history: dict[str, object]
+) -> None:
+    config = {"lr": 0.1, "optimizer": "adam", "betas": [0.9, 0.999], "amp": True, "api_key": "x"}
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({key: config | {"net": {"width": 8}}} | history))
+    (run,) = gp.read_traces(log)
+    assert (len(run), run.metric) == (20, "loss")
+    assert run.settings == {"lr": 0.1, "optimizer": "adam", "amp": "True", "net.width": 8}
+    log.write_text(json.dumps({key: 3} | history))
+    assert settings_of(log) == {}
+
+
+def test_each_run_of_a_document_has_its_own_configuration(tmp_path: Path) -> None:
+    runs = [{"config": {"lr": lr}, "history": {"loss": LOSSES}} for lr in (0.1, 0.2)]
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({"config": {"lr": 1, "task": "mnist"}, "runs": runs}))
+    assert [run.settings for run in gp.read_traces(log)] == [
+        {"lr": 0.1, "task": "mnist"},
+        {"lr": 0.2, "task": "mnist"},
+    ]
+
+
+def test_a_column_of_a_document_that_names_the_optimizer_is_a_setting(tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    rows = [row | {"optimizer": name} for name in ("sgd", "adam") for row in ROWS]
+    log.write_text(json.dumps(rows))
+    settings = {run.name: run.settings for run in gp.read_traces(log)}
+    assert settings == {"sgd": {"optimizer": "sgd"}, "adam": {"optimizer": "adam"}}
+    log.write_text(json.dumps(rows[:20]))
+    assert settings_of(log) == {"optimizer": "sgd"}
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from glidepath._core import LogRows, Series, number_in
+from glidepath._core import LogRows, Series, number_in, settings_of_json
 
 # Parts of a row that configure or measure the run.
 NOT_METRICS = ("config", "args", "hparams", "hist_stats", "env_info", "vocab")
@@ -31,6 +33,15 @@ def number(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return None
+
+
+def settings_in(config: Mapping[Any, Any]) -> dict[str, float | str]:
+    """Give the settings among the values of a configuration."""
+    written = {}
+    for key, value in config.items():
+        with suppress(TypeError, ValueError, RecursionError):  # odd keys; what contains itself
+            written[str(key)] = json.dumps(value, default=repr)
+    return settings_of_json(written)
 
 
 def tracked(rows: Iterable[Mapping[str, Any]]) -> dict[str, Series]:

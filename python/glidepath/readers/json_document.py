@@ -12,16 +12,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from glidepath._core import IoError, LogRows
+from glidepath._core import SETTINGS_KEYS, IoError, LogRows, RunRecord
 from glidepath._metrics import is_metric_name, normal_name, step_columns
 from glidepath._trace import Trace
-from glidepath.readers._rows import NOT_METRICS, flat, number
+from glidepath.readers._rows import NOT_METRICS, flat, number, settings_in
 from glidepath.readers._series import AbsentError, Series, read_whole, to_trace, traces_of
+
+Settings = dict[str, float | str]
 
 _KEY = re.compile(rb'"([^"\\]{1,99})"\s{0,9}:')
 _TEXT = re.compile(rb'"([^"\\]{1,99})"')
@@ -97,15 +99,44 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         return [to_trace(points, metric, path, path.name, notes)]
     if _is_catboost(document):
         return [to_trace(_of_catboost(document), metric, path, path.name, notes)]
-    series = {name: _named(_parts(run)) for name, run in _runs(document).items()}
-    if series := series or _told_apart(document):
-        return traces_of(series, metric, path, notes=dict.fromkeys(series, notes))
-    found = _named(_parts(document))
+    started, runs = _started(document), _runs(document)
+    parts = {name: list(_parts(run)) for name, run in runs.items()}
+    series = {name: _named(own) for name, own in parts.items()}
+    settings = {
+        name: started | _settings(own) | _started(runs[name]) for name, own in parts.items()
+    }
+    if not series:
+        told = _told_apart(document)
+        series = {run.name: run.series for run in told}
+        settings = {run.name: run.settings | started for run in told}
+    if series:
+        said = dict.fromkeys(series, notes)
+        return traces_of(series, metric, path, notes=said, settings=settings)
+    whole = list(_parts(document))
+    found = _named(whole)
     if not found and is_of_epoch(path):
         return _read_epochs(path, metric)
     if not found:
         raise AbsentError(f"{path}: no list of numbers with a name, and none of objects with some")
-    return [to_trace(found, metric, path, path.name, notes)]
+    own = _settings(whole) | started
+    return [to_trace(found, metric, path, path.name, notes, settings=own)]
+
+
+def _started(document: Any) -> Settings:
+    """Give what an object says of how its run was started, under a key such as "config"."""
+    given = [document.get(key) for key in SETTINGS_KEYS] if isinstance(document, dict) else []
+    found: Settings = {}
+    for each in given:
+        found = (settings_in(each) if isinstance(each, dict) else {}) | found
+    return found
+
+
+def _settings(parts: Iterable[_Part]) -> Settings:
+    """Give what the rows of all parts say of it, such as by a column of the optimizer."""
+    found: Settings = {}
+    for part in parts:
+        found = part.settings | found
+    return found
 
 
 def _of_points(document: Any, path: Path) -> dict[str, Series]:
@@ -161,6 +192,7 @@ class _Part:
 
     path: tuple[str, ...]
     series: dict[str, Series]
+    settings: Settings = field(default_factory=dict)
 
     @property
     def has_metric(self) -> bool:
@@ -171,18 +203,20 @@ def _parts(value: Any, depth: int = _DEPTH, path: tuple[str, ...] = ()) -> Itera
     """Give each history of a document, outer ones first."""
     for place, rows in _histories(value, depth, path, {}):
         runs = rows.runs()
-        series = runs[0].series if len(runs) == 1 else rows.series()
-        if series:
+        if len(runs) == 1:
+            if runs[0].series:
+                yield _Part(place, runs[0].series, runs[0].settings)
+        elif series := rows.series():
             yield _Part(place, series)
 
 
-def _told_apart(document: Any) -> dict[str, dict[str, Series]]:
-    """Give the runs that a column of a history tells apart, by their names; none if it is one."""
+def _told_apart(document: Any) -> list[RunRecord]:
+    """Give the runs that a column of a history tells apart; none if it is one."""
     for _, rows in _histories(document, _DEPTH, (), {}):
         runs = rows.runs()
         if len(runs) > 1:
-            return {run.name: run.series for run in runs}
-    return {}
+            return runs
+    return []
 
 
 def _histories(

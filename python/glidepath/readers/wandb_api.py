@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from glidepath._core import InputError, IoError, settings_of_json
+from glidepath._core import InputError, IoError
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._rows import flat, tracked
+from glidepath.readers._rows import flat, settings_in, tracked
 from glidepath.readers._series import to_trace, without_secrets
 
 
@@ -45,14 +43,5 @@ def read(run: Any, metric: str | None) -> list[Trace]:
         if "_runtime" not in row and stamps:
             row["_runtime"] = row.get("_timestamp", math.nan) - stamps[0]
     name, config = str(getattr(run, "name", "") or label), getattr(run, "config", None)
-    settings = settings_of_json(_written(config if isinstance(config, Mapping) else {}))
+    settings = settings_in(config if isinstance(config, Mapping) else {})
     return [to_trace(tracked(rows), metric, label, name, settings=settings)]
-
-
-def _written(config: Mapping[Any, Any]) -> dict[str, str]:
-    """Write each value of a configuration as JSON, without those that JSON has no form for."""
-    written = {}
-    for key, value in config.items():
-        with suppress(TypeError, ValueError, RecursionError):  # odd keys; what contains itself
-            written[str(key)] = json.dumps(value, default=repr)
-    return written

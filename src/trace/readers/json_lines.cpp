@@ -124,7 +124,7 @@ Cells cells_of(std::string_view line, Json& row) {
 /// Adds what the first row says of how the run was started: its members that are configurations,
 /// or the row as a whole where it is one, without a step or a metric.
 void put_settings_of_row(const Json& row, const Cells& cells, Settings& settings) {
-  for (const char* const name : {"config", "args", "hparams", "params"}) {
+  for (const std::string_view name : kSettingsKeys) {
     if (const Json* const found = row.find(name)) put_settings(settings, *found);
   }
   const bool logged = std::any_of(cells.begin(), cells.end(), [](const auto& cell) {

@@ -5,6 +5,7 @@
 
 #include "glidepath/trace.hpp"
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -19,6 +20,9 @@ inline constexpr std::size_t kMostSettings = 256;  ///< of one run; what comes l
 inline constexpr std::size_t kLongestSettingName = 64;
 inline constexpr std::size_t kLongestWord = 32;
 inline constexpr std::size_t kLargestSettingsFile = std::size_t{1} << 20;
+/// Members of a JSON log that are how its run was started.
+inline constexpr std::array<std::string_view, 6> kSettingsKeys = {
+    "config", "args", "hparams", "params", "settings", "hyperparameters"};
 
 /// What a text without quotes says: a decimal number, a truth, nothing (`null`), or itself.
 [[nodiscard]] Json plain_scalar(std::string_view text);
