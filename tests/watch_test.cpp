@@ -66,12 +66,12 @@ TEST(WatchTest, AMetricThatIsLoggedNowAndThenHasNotDivergedUntilItIsMissingForLo
   EXPECT_EQ(watch.decision().verdict, Verdict::diverged);
 }
 
-TEST(WatchTest, AReasonGivesLossesInSixDigitsAndSaysWhichBestItMeans) {
+TEST(WatchTest, AReasonGivesLossesInSixDigits) {
   Watch spent({.target = 1.0123456789, .budget = 3});
   spent.add(2, 2.0123456789);
   spent.add(3, 2.1123456789);
   EXPECT_EQ(spent.decision().reason,
-            "the budget of 3 steps is spent and the best single value was 2.01235");
+            "the budget of 3 steps is spent and target 1.01235 was not reached");
   spent.add(4, 1.0123456788);
   EXPECT_EQ(spent.decision().reason, "target 1.01235 was reached at step 4");
   const auto end_of = [](double budget) {
@@ -79,7 +79,7 @@ TEST(WatchTest, AReasonGivesLossesInSixDigitsAndSaysWhichBestItMeans) {
     watch.add(budget, 2);
     return watch.decision().reason;
   };
-  const std::string spent_on = " steps is spent and the best single value was 2";
+  const std::string spent_on = " steps is spent and target 1 was not reached";
   EXPECT_EQ(end_of(999), "the budget of 999" + spent_on);
   EXPECT_EQ(end_of(1000), "the budget of 1 000" + spent_on);
   EXPECT_EQ(end_of(1234567), "the budget of 1 234 567" + spent_on);
@@ -88,8 +88,12 @@ TEST(WatchTest, AReasonGivesLossesInSixDigitsAndSaysWhichBestItMeans) {
   Watch climbed;
   for (int step = 1; step <= 12; ++step) climbed.add(step, step < 7 ? 2.0123456789 : 99.123456789);
   EXPECT_EQ(climbed.decision().reason,
-            "the last points are around 99.1235, the run began at 2.01235 and its best single "
-            "value was 2.01235");
+            "the last points are around 99.1235, the run began at 2.01235 and its lowest value was "
+            "2.01235");
+  Watch fell({.direction = Direction::max});
+  for (int step = 1; step <= 12; ++step) fell.add(step, step < 7 ? 2.0 : -99.0);
+  EXPECT_EQ(fell.decision().reason,
+            "the last points are around -99, the run began at 2 and its highest value was 2");
 }
 
 TEST(WatchTest, StepsToTheTargetAreThoseOfItsReach) {

@@ -227,8 +227,8 @@ Decision Watch::decision() const {
   if (s.step.size() >= 2 * kTailPoints && tail > first + margin && !may_come_back) {
     d.verdict = Verdict::diverged;
     d.reason = "the last points are around " + loss_in_words(sign * tail) + ", the run began at " +
-               loss_in_words(s.first_loss) + " and its best single value was " +
-               loss_in_words(s.best_loss);
+               loss_in_words(s.first_loss) + " and its " + (sign < 0 ? "highest" : "lowest") +
+               " value was " + loss_in_words(s.best_loss);
     return d;
   }
   if (!options_.target) {
@@ -237,8 +237,8 @@ Decision Watch::decision() const {
   }
   if (!s.step.empty() && s.last_step >= budget) {
     d.verdict = Verdict::never;
-    d.reason = "the budget of " + step_in_words(budget) +
-               " steps is spent and the best single value was " + loss_in_words(s.best_loss);
+    d.reason = "the budget of " + step_in_words(budget) + " steps is spent and target " +
+               loss_in_words(*options_.target) + " was not reached";
     return d;
   }
   const bool few = s.step.size() < detail::kMinWatchedPoints;
