@@ -115,7 +115,8 @@ REFUSED: list[tuple[Callable[[Path], bool], str]] = [
         "step times by placement",
     ),
     (lambda file: file.name.endswith("8136.0"), "no metric was logged"),
-    (lambda file: file.name in ("SOURCES.md", "meta.yaml"), "a log of no known format"),
+    (lambda file: file.name == "SOURCES.md", "a page of Markdown, expected a table in it"),
+    (lambda file: file.name == "meta.yaml", "a log of no known format"),
     (lambda file: "params" in file.parts, "a log of no known format"),
 ]
 
@@ -184,6 +185,22 @@ def test_all_metrics_of_a_log_are_listed(tmp_path: Path) -> None:
     assert [(m.run, m.points) for m in long] == [("x", 2), ("x", 2)]
     with pytest.raises(gp.IoError, match="no metric was logged"):
         gp.metrics_of(write(tmp_path / "d.csv", "step,loss\n"))
+
+
+@pytest.mark.parametrize("text", [None, "", "curve,step,note\na,1,x\n"])
+def test_a_log_without_metrics_is_refused_as_it_is_where_it_is_read(
+    text: str | None, tmp_path: Path
+) -> None:
+    log = tmp_path / "README.md"
+    if text is not None:
+        log = write(tmp_path / "log.csv", text)
+    with pytest.raises(gp.IoError) as read:
+        gp.read_traces(log)
+    with pytest.raises(gp.IoError) as listed:
+        gp.metrics_of(log)
+    assert str(listed.value) == str(read.value)
+    if text is None:
+        assert str(listed.value) == f"{log}: No such file or directory"
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:

@@ -318,8 +318,15 @@ def test_a_model_card_is_read_by_the_table_of_its_training(tmp_path: Path) -> No
 
 def test_a_page_without_a_table_of_steps_is_no_log(tmp_path: Path) -> None:
     page = write(tmp_path / "a.md", "| Model | Loss |\n|---|---|\n| a | 1 |\n\nstep 1 loss 2.0\n")
-    with pytest.raises(gp.IoError, match="no known format"):
+    said = "a.md: a page of Markdown, expected a table in it with a column of steps or epochs"
+    with pytest.raises(gp.IoError, match=said):
         gp.read_traces(page)
+    prose = "# Title\n\nIt forecasts the loss, says when it falls, and\nschedules jobs, by that.\n"
+    for text in (prose, f"curve, value\n\n{prose}", "# Title\n"):
+        with pytest.raises(gp.IoError, match=said):
+            gp.read_traces(write(page, text))
+    (run,) = gp.read_traces(write(page, "step,loss\n1,2.5\n2,2\n"))
+    check(run, [1, 2], [2.5, 2])
     (run,) = gp.read_traces(write(page, "step 1 loss 2.5\nstep 2 loss 2.0\n"), format="text")
     check(run, [1, 2], [2.5, 2])
 

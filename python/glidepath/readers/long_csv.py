@@ -52,10 +52,10 @@ def _collect(path: Path, metric: str | None, head: bytes) -> None:
     found = collected.get()
     if found is None:
         return
-    names = _core.header_of(head)
+    names, known = _core.header_of(head), len(found)
     for name in names:
         if name not in _NO_METRICS:
             with suppress(IoError):  # such as a column of words
                 found += _read(path, name)
-    if metric is None and _VALUE not in names:
+    if metric is None and _VALUE not in names and len(found) > known:
         raise AbsentError(f"{path}:1: no column {_VALUE!r}")

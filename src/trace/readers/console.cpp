@@ -74,10 +74,6 @@ bool is_no_log(const std::filesystem::path& file, std::string_view head) {
                      [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// Whether a file is a page of Markdown, of which only a table may be a log. It is read by its own
-/// path alone: in a folder it stands beside the log that its table was made of.
-bool is_page(const std::filesystem::path& file) { return file.extension() == kPage; }
-
 /// Takes no such number for a rank but where processes print in turn: it goes back time and again,
 /// which that of an epoch, a time or a machine that took over does not. One in brackets must be
 /// that of all processes from the first to the last.
@@ -224,6 +220,8 @@ LogRows rows_of(const std::vector<Line>& lines, const std::vector<std::string>& 
 }
 
 }  // namespace
+
+bool is_page(const std::filesystem::path& file) { return file.extension() == kPage; }
 
 bool is_console(const std::filesystem::path& file, std::string_view head) {
   if (is_no_log(file, head)) return false;

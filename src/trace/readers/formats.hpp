@@ -20,6 +20,10 @@ using Metric = std::optional<std::string>;
 inline constexpr std::string_view kPatternAdvice =
     R"(pattern=r'step (?P<step>\d+) .* loss (?P<value>\S+)' as the lines are)";
 
+/// Whether a file is a page of Markdown, of which only a table may be a log. It is read by its own
+/// path alone: in a folder it stands beside the log that its table was made of.
+[[nodiscard]] bool is_page(const std::filesystem::path& file);
+
 /// The names of the columns in the first line of a CSV.
 [[nodiscard]] std::vector<std::string> header_of(std::string_view head);
 

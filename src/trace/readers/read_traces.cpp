@@ -261,6 +261,10 @@ std::string unknown_format(const std::filesystem::path& file, std::string_view h
   }
   const std::vector<std::string> names = header_of(head);
   const std::string_view text = head.starts_with(kByteOrderMark) ? head.substr(3) : head;
+  if (is_page(file) && !stripped(text).empty() && !has_numbers_at_steps(file, head)) {
+    refuse_file(shown_path(file),
+                ": a page of Markdown, expected a table in it with a column of steps or epochs");
+  }
   if (stripped(text).empty() || among(names, "curve")) return "csv";
   const std::string name = file.filename().string();
   const bool csv = name.ends_with(".csv") || contains(name, ".csv.");

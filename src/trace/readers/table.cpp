@@ -239,7 +239,10 @@ bool is_table(const std::filesystem::path& file, std::string_view head) {
   NextLine each = lines_of(again);
   std::string_view line;
   for (std::size_t i = 0; i < header.line; ++i) line = each().value_or("");
-  if (is_line_of_log(line, each().value_or(""))) return false;
+  const std::string_view row = each().value_or("");
+  if (is_line_of_log(line, row)) return false;
+  // A sentence has commas, too.
+  if (is_page(file) && header.mark != kBar && !has_width_of(header, row)) return false;
   if (header.mark == kBar)
     return are_barred_rows(lines_of(rest), header) && !is_console(file, head);
   if (header.mark != kBlanks) return true;

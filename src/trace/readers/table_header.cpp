@@ -135,6 +135,10 @@ Header header_in(const NextLine& next) {
   return {};
 }
 
+bool has_width_of(const Header& header, std::string_view line) {
+  return split(line, header.mark).size() == header.names.size();
+}
+
 char mark_of_rows(const std::filesystem::path& file, const Header& header) {
   LineReader lines(file);
   bool comment = false;

@@ -26,6 +26,8 @@ struct Header {
 
 /// The header of a text, after comments; without names where there is none.
 [[nodiscard]] Header header_in(const NextLine& next);
+/// Whether a line has as many fields as a header.
+[[nodiscard]] bool has_width_of(const Header& header, std::string_view line);
 /// What splits the rows below a header: blanks where a comment with commas names their columns.
 [[nodiscard]] char mark_of_rows(const std::filesystem::path& file, const Header& header);
 /// Whether a line of a table with bars is no row: a rule as of Markdown or of psql, or a line
