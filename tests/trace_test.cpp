@@ -156,6 +156,29 @@ TEST_F(LongCsvTest, TheMetricIsTheColumnOrWhatTheFileBesideItSaysOfValue) {
   EXPECT_EQ(read_long_csv(file).at(0).metric, "\xC3\xA9");
 }
 
+TEST_F(LongCsvTest, ADirectionBesideItIsThatOfValueAndOtherColumnsGoByTheirNames) {
+  const std::filesystem::path file =
+      write("a.csv", "curve,step,value,val_loss,val_acc,apples\na,1,0.5,3,0.5,1\n");
+  const auto direction = [&](const char* metric) {
+    return read_long_csv(file, metric).at(0).direction;
+  };
+  EXPECT_EQ(direction("value"), Direction::min);
+  EXPECT_EQ(direction("val_loss"), Direction::min);
+  EXPECT_EQ(direction("val_acc"), Direction::max);
+  EXPECT_EQ(direction("apples"), Direction::min);
+  write("a.json", R"({"metric": "share named right", "direction": "max"})");
+  EXPECT_EQ(direction("value"), Direction::max);
+  EXPECT_EQ(direction("share named right"), Direction::max);
+  EXPECT_EQ(direction("val_loss"), Direction::min);
+  EXPECT_EQ(direction("val_acc"), Direction::max);
+  EXPECT_EQ(direction("apples"), Direction::max);
+  write("a.json", R"({"metric": "accuracy", "direction": "min"})");
+  EXPECT_EQ(direction("value"), Direction::min);
+  EXPECT_EQ(direction("val_acc"), Direction::max);
+  write("a.json", R"({"metric": "accuracy"})");
+  EXPECT_EQ(direction("value"), Direction::max);
+}
+
 TEST_F(LongCsvTest, NamesFileAndLineOfWhatItRefuses) {
   const auto message = [&](std::string_view bytes) {
     return message_of<IoError>([&] { (void)read_long_csv(write("a.csv", bytes)); })

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "trace/readers/formats.hpp"
 #include "trace/readers/json.hpp"
 #include "trace/readers/log_file.hpp"
+#include "trace/readers/names.hpp"
 
 namespace glidepath {
 namespace {
@@ -51,7 +53,7 @@ std::string text_of(const detail::Json& document, std::string_view key) {
 
 /// What the file beside a long CSV says of its column `value` and of its curves.
 struct Description {
-  Direction direction = Direction::min;
+  std::optional<Direction> direction{};
   std::string metric = "value";
   std::map<std::string, Settings, std::less<>> settings{};  ///< by curve
 };
@@ -97,7 +99,9 @@ Description description_beside(const std::filesystem::path& file) {
   const std::string direction = text_of(document, "direction");
   if (direction == "max") {
     found.direction = Direction::max;
-  } else if (!direction.empty() && direction != "min") {
+  } else if (direction == "min") {
+    found.direction = Direction::min;
+  } else if (!direction.empty()) {
     refuse_file(detail::shown_path(json), ": direction is '", detail::shown(direction),
                 "', expected min or max");
   }
@@ -107,6 +111,13 @@ Description description_beside(const std::filesystem::path& file) {
   if (!metric.empty()) found.metric = metric;
   found.settings = settings_in(json, document);
   return found;
+}
+
+/// Which way is better: what is said of the column `value` holds for it, of another its own name.
+Direction direction_of(const Description& about, bool of_value) {
+  if (of_value && about.direction) return *about.direction;
+  const std::optional<Direction> by_name = detail::direction_by_name(about.metric);
+  return by_name ? *by_name : about.direction.value_or(Direction::min);
 }
 
 /// An optional column: empty as a whole where no row of the curve has a value.
@@ -139,6 +150,7 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
   const int lr_column = csv.find("lr");
   const int wall_column = csv.find("wall_seconds");
   if (metric != "value") about.metric = metric;
+  const Direction direction = direction_of(about, described || metric == "value");
   const auto optional = [&](int column) {
     if (column < 0 || csv.text(column).empty()) return kNotRecorded;
     return csv.number(column);
@@ -159,7 +171,7 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
       index = entry->second;
       if (added) {
         traces.push_back(
-            {.name = std::string(name), .metric = about.metric, .direction = about.direction});
+            {.name = std::string(name), .metric = about.metric, .direction = direction});
         const auto settings = about.settings.find(name);
         if (settings != about.settings.end()) traces.back().settings = settings->second;
       }
