@@ -33,7 +33,7 @@ Plan by_gittins_index(const Snapshot& snapshot, Packing packing) {
 class DarePolicy {
  public:
   explicit DarePolicy(const PolicySetup& setup)
-      : session_s_(setup.options.session_s.value_or(*setup.info.session_s)),
+      : session_s_(setup.options.session_s.value_or(kInfinity)),
         in_session_(setup.facts.in_session),
         packing_(packing_of(setup.options)) {}
 

@@ -215,7 +215,7 @@ class Backfill(Rule):
 class Sessions(Rule):
     """`dare` without curves: nobody preempts in a session, then the least time x GPUs is first."""
 
-    def __init__(self, session_s: int) -> None:
+    def __init__(self, session_s: float) -> None:
         self.session_s = session_s
 
     def choose(self, now_s: int, live: list[Run], gpus: int) -> list[Run]:
@@ -327,6 +327,11 @@ def test_dare_preempts_where_sessions_end() -> None:
         for restart_s in (0, 30):
             rule = Sessions(session_s)
             expect_same("dare", seed, rule, restart_s, session_s=session_s)
+
+
+def test_without_sessions_and_curves_nobody_preempts_under_dare() -> None:
+    for seed in range(100):
+        expect_same("dare", seed, Sessions(math.inf), 30)
 
 
 def mean_jct_s(past: list[Run], gpus: int, key: Callable[[Run, int], float]) -> float:
