@@ -134,6 +134,19 @@ TEST(LearnedTest, AJobThatCannotBePlannedIsNoneOfTheCrowd) {
   EXPECT_EQ(planned(more, running).fallback, "");
 }
 
+TEST(LearnedTest, WhereNobodyIsNothingIsLeftToJct) {
+  const std::vector<Tier> tiers{{.name = "a", .nodes = 1, .gpus_per_node = 4}};
+  const PlanOptions options{.objectives = {{Objective::learned}}};
+  EXPECT_EQ(plan({.tiers = tiers}, options).fallback, "");
+  const std::vector<Job> too_large{{.id = 1, .options = {{0, 8, 1.0}}, .remaining_steps = {9}}};
+  EXPECT_EQ(plan({.tiers = tiers, .jobs = too_large}, options).fallback, "");
+  Workload workload{.tiers = tiers};
+  workload.jobs = {{.id = 1, .duration_s = 100}, {.id = 2, .submit_s = 500, .duration_s = 100}};
+  SimulationOptions errors;
+  errors.forecast_sigma = 2;
+  EXPECT_EQ(simulate(workload, "learned", errors).fallback, "");
+}
+
 TEST(LearnedTest, KnownDurationsLeaveItNothingToCorrect) {
   const Workload workload = wrong_forecasts(8, 1);
   SimulationOptions options;

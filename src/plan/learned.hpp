@@ -60,6 +60,7 @@ class Crowd {
   void add_speed(int tier, double log_speed);
   void close(double gpus);  ///< all have been added; so many GPUs are in service
 
+  [[nodiscard]] bool empty() const { return jobs_ == 0; }
   [[nodiscard]] double log_rank() const { return log_rank_; }  ///< mean over jobs
   [[nodiscard]] double load() const { return load_; }          ///< log of GPUs wanted over GPUs
   [[nodiscard]] double log_speed(int tier) const { return speed_[tier]; }  ///< mean over its jobs

@@ -92,6 +92,7 @@ void Planner::look_at_crowd() {
       }
     }
   }
+  if (crowd_.empty()) return;  // nobody is there for whom the values might not hold
   double gpus = 0;
   for (const Tier& tier : snapshot_.tiers) gpus += tier.gpus();
   crowd_.close(gpus);

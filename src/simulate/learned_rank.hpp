@@ -25,6 +25,7 @@ struct LearnedRank {
     (void)gittins_.leader.refresh([&](int job) { return gittins_.predict.likely(job); });
     for (; arrived_ < cluster.arrived; ++arrived_) live_.push_back(arrived_);
     std::erase_if(live_, [&](int job) { return cluster.runs[job].end >= 0; });
+    if (live_.empty()) return true;  // nothing to decide
     crowd_ = Crowd();
     for (const int job : live_) {
       const Known& known = outlook(job);
