@@ -100,6 +100,7 @@ Job Observer::described(int job) const {
   out.sm_activity = submitted.sm_activity;
   out.memory_activity = submitted.memory_activity;
   out.kind = submitted.job_class;
+  out.restart_s = cluster_.seconds(cluster_.restart_of(job));
   out.options = shown_options(cluster_, job, foresight_);
   return out;
 }
@@ -127,7 +128,6 @@ void Observer::observe(int job, Job& seen) {
     const double weight = cluster_.submitted(job).weight;
     seen.weight = leads_ ? weight * run.gpus / leader_->factor(run.gpus) : weight;
   }
-  seen.restart_s = run.first_start < 0 ? 0 : cluster_.seconds(cluster_.restart_of(job));
   const WorkloadJob& submitted = cluster_.submitted(job);
   if (submitted.truth >= 0) {
     const Trace& truth = cluster_.workload.curves[submitted.truth];

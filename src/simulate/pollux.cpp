@@ -161,7 +161,7 @@ class Pollux {
     const double age_s = snapshot.now_s - job.submit_s;
     const double lost_s = known.restarts() * job.restart_s;
     const double factor =
-        job.restart_s > 0 ? std::max(0.0, age_s - lost_s) / (age_s + job.restart_s) : 1;
+        job.attained_s > 0 ? std::max(0.0, age_s - lost_s) / (age_s + job.restart_s) : 1;
     for (const Option& option : job.options) {
       const bool keeps = known.held != nullptr && known.held->tier == option.tier &&
                          known.held->gpus == option.gpus;

@@ -429,3 +429,17 @@ def test_a_gang_of_a_job_with_a_curve_moves_others_under_gittins() -> None:
     run = gp.simulate(workload, "gittins", in_nodes=True)
     assert run.jobs["start_s"][4] == 200
     assert run.preemptions == 1
+
+
+def test_a_policy_of_ones_own_sees_what_a_restart_will_cost_before_the_first_start() -> None:
+    seen: list[list[float]] = []
+
+    def look(snapshot: gp.Snapshot) -> gp.Plan:
+        seen.append([job.restart_s for job in snapshot.jobs])
+        return gp.plan(snapshot)
+
+    jobs = {"job": [0, 1], "submit_s": [0.0, 300.0], "duration_s": [1000.0, 10.0]}
+    workload = gp.Workload([gp.Tier("t", 1)], jobs | {"restart_s": [-1.0, 5.0]})
+    run = gp.simulate(workload, look, restart_s=60)
+    assert seen[:2] == [[60], [60, 5]]
+    assert run.jobs["end_s"].tolist() == [1070, 310]  # the first start costs nothing
