@@ -30,8 +30,10 @@ double usable_gpus(const Snapshot& snapshot) {
 
 /// Finish-time fairness that a job heads for by the jobs that are live now.
 double heads_for(const Snapshot& snapshot, const Job& job, double gpus) {
+  constexpr double kMaxFtf = 1e7;  // of a job that takes no time: worth less than a round takes
   const Heading now = heading_of(snapshot, job, FairFinish::kMedian, gpus);
-  return now.total / (now.alone * std::max(1.0, now.live * gang(job) / gpus));
+  const double fair_s = now.alone * std::max(1.0, now.live * gang(job) / gpus);
+  return fair_s * kMaxFtf > now.total ? now.total / fair_s : kMaxFtf;
 }
 
 /// Longest remaining time first, each job where it is worth most: the knapsack of the planner with
@@ -45,7 +47,8 @@ double heads_for(const Snapshot& snapshot, const Job& job, double gpus) {
 /// as much time as that one lasts.
 Plan least_makespan(const Snapshot& snapshot, Packing packing) {
   constexpr double kLead = 4, kLeadsOfRoom = 4, kLateFtf = 1.2, kLateWeight = 4,
-                   kMaxLateWorth = 0.8;  // of the longest job
+                   kMaxLateWorth = 0.8,  // of the longest job
+      kMaxValue = 1e15;                  // of an option of a round
   std::vector<std::int64_t> job, tier, gpus, capacity, node_gpus;
   std::vector<double> value;
   double longest = 0, work = 0;
@@ -79,8 +82,8 @@ Plan least_makespan(const Snapshot& snapshot, Packing packing) {
       tier.push_back(option.tier);
       gpus.push_back(option.gpus);
       const bool here = held != holds.end() && held->second->tier == option.tier;
-      value.push_back(option.steps_per_s / fastest(live) * option.gpus * worth *
-                      (here ? kStayFactor : 1.0));
+      value.push_back(std::min(kMaxValue, option.steps_per_s / fastest(live) * option.gpus * worth *
+                                              (here ? kStayFactor : 1.0)));
     }
   }
   for (const Tier& each : snapshot.tiers) {

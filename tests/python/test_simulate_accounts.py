@@ -443,3 +443,12 @@ def test_a_policy_of_ones_own_sees_what_a_restart_will_cost_before_the_first_sta
     run = gp.simulate(workload, look, restart_s=60)
     assert seen[:2] == [[60], [60, 5]]
     assert run.jobs["end_s"].tolist() == [1070, 310]  # the first start costs nothing
+
+
+def test_jobs_of_no_time_and_jobs_that_wait_for_years_are_placed_under_makespan() -> None:
+    jobs = {"job": [0, 1, 2], "submit_s": [0.0, 1.0, 300.0], "duration_s": [1000.0, 1e-7, 1e-7]}
+    run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), "makespan")
+    assert run.jobs["outcome"].tolist() == ["finished"] * 3
+    jobs = {"job": [0, 1], "submit_s": [0.0, 0.0], "duration_s": [1e9, 1.0], "gpus": [1, 16]}
+    run = gp.simulate(gp.Workload([gp.Tier("t", 16)], jobs), "makespan", round_s=1e8)
+    assert run.jobs["outcome"].tolist() == ["finished"] * 2
