@@ -232,11 +232,21 @@ bool Cluster::start_moving(int job, int tier, int gpus) {
   std::vector<int> gangs;
   for (const int other : *moved) {
     gangs.push_back(runs[other].gpus);
-    suspend(other);
+    make_way(other);
   }
   start(job, tier, gpus);
   for (std::size_t k = 0; k < gangs.size(); ++k) start((*moved)[k], tier, gangs[k]);
   return true;
+}
+
+/// A job that was started at this very instant gives its nodes back as if it had not been: nothing
+/// of a run is cut short, so that it is no preemption and its next start costs no more.
+void Cluster::make_way(int job) {
+  Run& run = runs[job];
+  if (run.since < now) return suspend(job);
+  --starts[run.tier];
+  leave(job);
+  if (run.first_start == now) run.first_start = -1;
 }
 
 void Cluster::join(int job, int host) {

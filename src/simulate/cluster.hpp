@@ -176,6 +176,7 @@ class Cluster {
  private:
   void settle(int job);
   void progress(Run& run, Tick length, double gpus) const;
+  void make_way(int job);
   void prepare(int job, int seated);
   void run_on(int job);
   void draw_crash(int job);

@@ -431,6 +431,16 @@ def test_a_gang_of_a_job_with_a_curve_moves_others_under_gittins() -> None:
     assert run.preemptions == 1
 
 
+@pytest.mark.parametrize("policy", ["best_value", "goodput", "sia", "pollux", "dare"])
+def test_a_gang_that_moves_in_the_instant_of_its_start_is_not_preempted(policy: str) -> None:
+    jobs = {"job": range(4), "submit_s": [0.0] * 4, "gpus": [1, 2, 3, 2], "duration_s": [100.0] * 4}
+    workload = gp.Workload([gp.Tier("t", 2, 4)], jobs)
+    run = gp.simulate(workload, policy, in_nodes=True, restart_s=30)
+    assert run.jobs["end_s"].tolist() == [100] * 4
+    assert run.preemptions == 0
+    assert run.tier_accounts["starts"].tolist() == [4] == [len(run.spans["job"])]
+
+
 def test_a_policy_of_ones_own_sees_what_a_restart_will_cost_before_the_first_start() -> None:
     seen: list[list[float]] = []
 
