@@ -112,7 +112,9 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how)
     runs[i].submit = ticks(job.submit_s);
     runs[i].gpus = job.gpus;
     const double work = work_of(job) * static_cast<double>(per_second);
-    runs[i].work = job.duration_s > 0 ? std::nearbyint(work) : work;
+    // No job is shorter than a tick: it would end in the decision that starts it, and the next one
+    // at that instant would take the GPUs of who has just got them.
+    runs[i].work = job.duration_s > 0 ? std::max(1.0, std::nearbyint(work)) : work;
     if (job.truth < 0 || !how.stop_at_target.value_or(false)) continue;
     const double reached = first_step_at(workload.curves[job.truth], job.target_loss);
     if (reached <= job.budget_steps) {
@@ -409,6 +411,7 @@ void Cluster::fail(int job) {
   ++run.failures;
   run.done -= std::min(run.done - run.saved, run.unsaved.work);
   lost_gpu_s += run.unsaved.gpu_s;
+  if (run.crashes <= run.held) draw_crash(job);  // also where a node failed at that very instant
 }
 
 void Cluster::apply_failures(const std::function<void(int)>& before) {
@@ -432,9 +435,7 @@ void Cluster::apply_failures(const std::function<void(int)>& before) {
     ++events;
   }
   while (!crashes_.empty() && crashes_.begin()->first <= now) {
-    const int job = crashes_.begin()->second;
-    fails(job);
-    draw_crash(job);
+    fails(crashes_.begin()->second);
     ++events;
   }
 }

@@ -462,3 +462,23 @@ def test_jobs_of_no_time_and_jobs_that_wait_for_years_are_placed_under_makespan(
     jobs = {"job": [0, 1], "submit_s": [0.0, 0.0], "duration_s": [1e9, 1.0], "gpus": [1, 16]}
     run = gp.simulate(gp.Workload([gp.Tier("t", 16)], jobs), "makespan", round_s=1e8)
     assert run.jobs["outcome"].tolist() == ["finished"] * 2
+
+
+@pytest.mark.parametrize("policy", ["srtf", "srsf", "gittins", "best_value"])
+def test_a_job_shorter_than_the_clock_can_tell_takes_a_tick(policy: str) -> None:
+    jobs = {"job": range(4), "submit_s": [0.0] * 4, "duration_s": [1e-7, 1000.0, 1e-6, 2e-6]}
+    workload = gp.Workload([gp.Tier("t", 2)], jobs | {"gpus": [1, 1, 1, 2]})
+    run = gp.simulate(workload, policy, restart_s=60)
+    assert run.jobs["end_s"] == pytest.approx([1e-6, 1000 + 3e-6, 1e-6, 3e-6], rel=1e-15, abs=0)
+    assert run.preemptions == 0  # none in the instant of its start
+    assert len(run.spans["job"]) == 4
+
+
+def test_a_job_that_crashes_in_the_instant_in_which_its_node_fails_has_failed_once() -> None:
+    jobs = {"job": [0], "submit_s": [0.0], "duration_s": [1e6]}
+    workload = gp.Workload([gp.Tier("t", 1)], jobs)
+    often = {"node_every_s": 1000, "repair_s": 60, "job_every_s": 500, "checkpoint_s": 0}
+    for seed in range(4):
+        run = gp.simulate(workload, "fifo", failures=often, seed=seed)
+        assert len(run.spans["job"]) == run.failures + 1
+        assert run.jobs["failures"].tolist() == [run.failures]
