@@ -17,7 +17,7 @@ from glidepath import _core
 from glidepath._answer import simulation_keys
 from glidepath._arguments import check_threads, checked, refuse_twice
 from glidepath._core import InputError
-from glidepath._results import Result, require
+from glidepath._results import Result, counted, require
 from glidepath._simulate import _OPTIONS, METRICS, Policy, _run, name_of, options_by_policy
 from glidepath._workload import Column, Workload
 
@@ -99,9 +99,8 @@ class Comparison(Result):
         means = self.mean("mean_jct_s")
         best = min(means, key=lambda policy: means[policy][0])
         runs = len(self.rows) // max(1, len(means))
-        return (
-            f"{len(means)} policies over {runs} runs, least mean JCT {best} {means[best][0]:.6g} s"
-        )
+        what = f"{counted(len(means), 'policy')} over {counted(runs, 'run')}"
+        return f"{what}, least mean JCT {best} {means[best][0]:.6g} s"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for policy, (mean, half) in self.mean("mean_jct_s").items():

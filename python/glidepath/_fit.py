@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import FitScore
-from glidepath._results import Recorded, require
+from glidepath._results import Recorded, counted, require
 from glidepath._trace import Trace, as_trace, values_of
 
 if TYPE_CHECKING:
@@ -206,9 +206,8 @@ class Fit(Recorded):
 
     def _summary(self) -> str:
         values = ", ".join(f"{name} {value:.4g}" for name, value in self.params.items())
-        return (
-            f"{self.family} {self.status}, {values}, sigma {self.sigma:.3g}, {self.points} points"
-        )
+        points = counted(self.points, "point")
+        return f"{self.family} {self.status}, {values}, sigma {self.sigma:.3g}, {points}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "status", self.status

@@ -14,7 +14,7 @@ from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import InputError
 from glidepath._fit import FAMILIES, Fit, Floats, Points, _or_none, _robust
-from glidepath._results import Result, require
+from glidepath._results import Result, counted, require
 from glidepath._trace import as_traces, refuse_traces, unmasked, values_of
 
 _STATUSES = np.array(_core.FIT_STATUSES)
@@ -93,7 +93,7 @@ class FitBatch(Result):
 
     def _summary(self) -> str:
         converged = int(np.count_nonzero(self.status == "converged"))
-        return f"{len(self)} {self.family} curves, {converged} converged"
+        return f"{counted(len(self), f'{self.family} curve')}, {converged} converged"
 
 
 @overload

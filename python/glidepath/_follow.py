@@ -13,7 +13,7 @@ from typing import Any
 
 from glidepath._arguments import MAX_WAIT_S
 from glidepath._core import InputError, IoError
-from glidepath._results import Shown
+from glidepath._results import Shown, counted
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
@@ -165,7 +165,7 @@ class Follow(Shown):
         self._found_s = time.monotonic()  # another process may have another clock
 
     def _summary(self) -> str:
-        return self.trouble or f"{len(self.traces)} run{'' if len(self.traces) == 1 else 's'}"
+        return self.trouble or counted(len(self.traces), "run")
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for trace in self.traces:

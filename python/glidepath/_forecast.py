@@ -15,7 +15,7 @@ from glidepath._arguments import checked
 from glidepath._core import InputError
 from glidepath._json import plain, restored, restoring
 from glidepath._past_runs import constants_of, past_of
-from glidepath._results import Recorded, require, same
+from glidepath._results import Recorded, counted, require, same
 from glidepath._schedule import schedule_record
 from glidepath._trace import array_of, as_trace, refuse_traces, values_of
 
@@ -263,7 +263,7 @@ class ForecastBatch(Recorded):
 
     def _summary(self) -> str:
         good = int(np.count_nonzero(self.status == "good"))
-        return f"{len(self)} runs at {self.at.size} steps, {good} good"
+        return f"{counted(len(self), 'run')} at {counted(self.at.size, 'step')}, {good} good"
 
 
 def _levels_of(levels: ArrayLike | None) -> Floats | None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath._core import InputError, Profile
 from glidepath._json import check_format, number, plain, restoring
-from glidepath._results import Result
+from glidepath._results import Result, counted
 from glidepath._trace import Trace
 
 Floats = NDArray[np.float64]
@@ -522,8 +522,8 @@ class Metrics(Result):
         return runs.metrics(self, trace=trace, began_s=began_s, ax=ax)
 
     def _summary(self) -> str:
-        samples = f"{len(self)} sample{'' if len(self) == 1 else 's'}"
-        gpus = f"{len(self.gpus)} GPU{'' if len(self.gpus) == 1 else 's'}"
+        samples = counted(len(self), "sample")
+        gpus = counted(len(self.gpus), "GPU")
         parts = [repr(self.name)] if self.name else []
         parts.append(f"{samples} of {gpus} over {self.duration_s / 3600:.3g} h")
         if "power_w" in self:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._json import check_format, plain, restoring
-from glidepath._results import Result, same
+from glidepath._results import Result, counted, same
 from glidepath._trace import Trace, as_traces
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Widths(Result):
         plain, scheduled = (
             ", ".join(f"{f:.3g}" for f in factor) for factor in (self.factor, self.scheduled_factor)
         )
-        summary = f"half-widths times {plain or 1}, from {self.runs} runs"
+        summary = f"half-widths times {plain or 1}, from {counted(self.runs, 'run')}"
         if not self.schedule_helps:
             return f"{summary}; schedules mislead on them and are ignored"
         if self.scheduled_runs:
@@ -224,7 +224,7 @@ class PastRuns(Result):
         return PastRuns._restored, (self._runs, self.widths)
 
     def _summary(self) -> str:
-        return f"{len(self)} runs; {self.widths._summary()}"
+        return f"{counted(len(self), 'run')}; {self.widths._summary()}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "runs", str(len(self))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked, one_or_many
 from glidepath._core import Allocation, Pairs, Snapshot, Tier
-from glidepath._results import Result, require
+from glidepath._results import Result, counted, require
 
 Floats = NDArray[np.float64]
 
@@ -62,8 +62,8 @@ class Plan(Result):
     def _summary(self) -> str:
         gpus = sum(allocation.gpus for allocation in self.allocations)
         return (
-            f"{len(self.allocations)} jobs on {gpus} GPUs, {len(self.stop)} ended, "
-            f"value {self.value:.4g}/s, gap {self.gap:.2%}"
+            f"{counted(len(self.allocations), 'job')} on {counted(gpus, 'GPU')}, "
+            f"{len(self.stop)} ended, value {self.value:.4g}/s, gap {self.gap:.2%}"
         )
 
     def plot(self, ax: Any = None) -> Any:

@@ -53,6 +53,13 @@ _EXTRAS = (
 )
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number and its noun: 1 fit, 2 fits, 3 policies."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("cy") else f"{number} {noun}s"
+
+
 def require(module: str) -> Any:
     """Import a module of an optional extra by its dotted name.
 

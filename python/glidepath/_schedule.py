@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._json import restoring
-from glidepath._results import Recorded, require
+from glidepath._results import Recorded, counted, require
 from glidepath._trace import array_of, as_trace, values_of
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class Schedule(Recorded):
         if low == high:
             return f"constant {high:g}"
         ends = f"steps {self.step[0]:g} to {self.step[-1]:g}"
-        return f"{self.step.size} points, {ends}, peak {high:g}, final {self.lr[-1]:g}"
+        return f"{counted(self.step.size, 'point')}, {ends}, peak {high:g}, final {self.lr[-1]:g}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for i in np.unique(np.linspace(0, self.step.size - 1, 6).astype(int)):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._fit import Floats, Points
-from glidepath._results import Result
+from glidepath._results import Result, counted
 from glidepath._trace import as_traces
 
 
@@ -79,7 +79,7 @@ class ScheduleLaw(Result):
         return _core.ScheduleLawRecord(**values).predict(step, lr)
 
     def _summary(self) -> str:
-        return f"{self.kind} {self.status}, sigma {self.sigma:.3g}, {self.points} points"
+        return f"{self.kind} {self.status}, sigma {self.sigma:.3g}, {counted(self.points, 'point')}"
 
 
 @checked

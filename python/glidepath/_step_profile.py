@@ -10,7 +10,7 @@ from typing import Any
 
 from glidepath._accelerator import fit_scaling
 from glidepath._core import InputError, Scaling, StepTime
-from glidepath._results import Result
+from glidepath._results import Result, counted
 
 # What a moment of a step counts as: the first of these that it belongs to.
 CATEGORIES = {
@@ -237,7 +237,7 @@ class StepProfile(Result):
         return runs.steps([self, *others], ax=ax)
 
     def _summary(self) -> str:
-        gang = f"{self.gpus} GPU{'' if self.gpus == 1 else 's'}"
+        gang = counted(self.gpus, "GPU")
         if self.nodes > 1:
             gang += f" on {self.nodes} nodes"
         parts = {key: value / self.step_seconds for key, value in self.seconds.items()}

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked, number
 from glidepath._core import InputError
-from glidepath._results import Result, require
+from glidepath._results import Result, counted, require
 
 Floats = NDArray[np.float64]
 _PACE_ROWS = 32  # last rows whose median pace is the speed now
@@ -272,7 +272,7 @@ class Trace(Result):
 
     def _summary(self) -> str:
         parts = [repr(self.name)] if self.name else []
-        parts.append(f"{len(self)} point{'' if len(self) == 1 else 's'}")
+        parts.append(counted(len(self), "point"))
         if len(self):
             steps = f"steps {self.step[0]:g} to {self.step[-1]:g}"
             planned = self.planned_steps
@@ -408,7 +408,7 @@ class Cleaned(Result):
             )
             if count
         ]
-        return f"{len(self.trace)} points, {', '.join(done) or 'nothing to do'}"
+        return f"{counted(len(self.trace), 'point')}, {', '.join(done) or 'nothing to do'}"
 
 
 @checked

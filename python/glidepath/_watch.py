@@ -13,7 +13,7 @@ from glidepath import _core
 from glidepath._arguments import number as number_of
 from glidepath._json import check_format, number, plain, restored, restoring
 from glidepath._past_runs import PastRuns, past_of
-from glidepath._results import Recorded, Shown
+from glidepath._results import Recorded, Shown, counted
 from glidepath._schedule import Schedule, schedule_record
 from glidepath._trace import as_traces
 
@@ -226,7 +226,7 @@ class Watch(Shown):
     def _summary(self) -> str:
         state, target = self._record.state, self._settings["target"]
         points = state.points
-        parts = [f"{points} point{'' if points == 1 else 's'}"]
+        parts = [counted(points, "point")]
         if points:
             parts[0] += f" to step {state.last_step:g}"
         if target is not None:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, PairSpeeds, Tier
-from glidepath._results import Shown, same
+from glidepath._results import Shown, counted, same
 from glidepath._trace import Trace, as_traces, of_record
 from glidepath.readers._formats import refusing
 from glidepath.readers._series import read_whole
@@ -273,11 +273,11 @@ class Workload(Shown):
     def _summary(self) -> str:
         tiers = " + ".join(f"{tier.gpus} {tier.name}" for tier in self.tiers)
         name = f"{self.name!r}, " if self.name else ""
-        return f"{name}{len(self)} jobs on {tiers}"
+        return f"{name}{counted(len(self), 'job')} on {tiers}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for tier in self.tiers:
-            yield tier.name, f"{tier.gpus} GPUs {tier.gpu}".rstrip()
+            yield tier.name, f"{counted(tier.gpus, 'GPU')} {tier.gpu}".rstrip()
         yield from (("note", note) for note in self.notes)
 
 

@@ -226,6 +226,9 @@ def test_plan_explains_every_job_of_the_moment(capsys: pytest.CaptureFixture[str
     assert {row["tier"] for row in placed} <= set(plan["prices"])
     assert all(row["reason"] for row in plan["jobs"])
     assert all(row["gpus"] is None for row in plan["jobs"] if row["state"] != "runs")
+    _, out, _ = run(capsys, "plan", SUPERCOM, "--users", 3, "--seed", 5)
+    title = out.splitlines()[0]
+    assert title.startswith("supercom-3-users-seed-5 at 12.0 h: 1 job on 1 GPU, 0 ended, value")
 
 
 def test_simulate_compares_policies_on_the_same_jobs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -292,6 +295,9 @@ def test_hours_of_a_short_trace_have_two_digits(
     assert code == 0
     title, row = out.splitlines()[0], next(line for line in out.splitlines() if "fifo" in line)
     assert title.strip() == "short: 2 jobs on 4 GPUs"
+    path.write_text("job,submit_s,gpus,duration_s\n1,0,1,100\n")
+    _, one, _ = run(capsys, "simulate", path, "--gpus", 1, "-p", "fifo")
+    assert one.splitlines()[0].strip() == "short: 1 job on 1 GPU"
     cells = [cell.strip() for cell in row.split("│")[2:8]]
     assert cells == ["0.0", "0.00", "0.021", "0.027", "0.028", "0.056"]
     path.write_text("job,submit_s,gpus,duration_s\n1,0,1,100\n")

@@ -245,6 +245,21 @@ def test_what_a_function_gives_cannot_be_written_to() -> None:
             column[0] = column[0]
 
 
+def test_one_thing_is_no_several() -> None:
+    one = gp.Trace([1.0], [2.0])
+    workload = gp.Workload([gp.Tier("a", 1, 1)], JOBS | {"job": [1], "duration_s": [500]})
+    for value, shown in (
+        (gp.Plan([gp.Allocation(1, 0, 1)]), "1 job on 1 GPU, 0 ended"),
+        (gp.fit(one), "1 point>"),
+        (gp.PastRuns([RUN]), "PastRuns: 1 run;"),
+        (gp.forecast_batch(RUN.step, RUN.loss[None], [1e6]), "1 run at 1 step"),
+        (gp.fit_batch(RUN.step, RUN.loss[None], family="exp3"), "1 exp3 curve,"),
+        (gp.compare(workload, ["fifo"], seeds=[0]), "1 policy over 1 run,"),
+        (workload, "1 job on 1 a"),
+    ):
+        assert shown in repr(value)
+
+
 def test_live_values_show_what_they_are_for() -> None:
     watch = gp.Watch(target=2.2, budget=4000)
     assert repr(watch) == "<Watch: 0 points, target 2.2 by the curve, budget 4000>"

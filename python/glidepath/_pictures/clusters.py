@@ -11,7 +11,7 @@ import numpy as np
 
 from glidepath._pictures import series
 from glidepath._pictures.style import BLUE, HATCHES, INK, MUTED, PALETTE, axes_for
-from glidepath._results import require
+from glidepath._results import counted, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,9 @@ def plan(plan: Plan, tiers: Sequence[Tier], *, ax: Axes | None = None) -> Axes:
         idle = tier.gpus - used[row]
         if idle > 0:
             ax.barh(row, idle, 0.7, used[row], fill=False, edgecolor=MUTED, hatch="..")
-    ax.set_yticks(range(len(tiers)), [f"{tier.name}\n{tier.gpus} GPUs" for tier in tiers])
+    ax.set_yticks(
+        range(len(tiers)), [f"{tier.name}\n{counted(tier.gpus, 'GPU')}" for tier in tiers]
+    )
     ax.set_ylim(len(tiers) - 0.4, -0.6)
     ax.set_xlim(0, max([tier.gpus for tier in tiers], default=0) or 1)
     ax.xaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
@@ -120,7 +122,9 @@ def gantt(
     end = max((box.end_s / 3600.0 for box in boxes), default=1.0)
     ax.set_xlim(0, end * 1.01)
     ax.set_ylim(max(base, 1), 0)
-    ax.set_yticks(ticks, [f"{n}\n{c} GPUs" for n, c in zip(names, lanes.values(), strict=True)])
+    ax.set_yticks(
+        ticks, [f"{n}\n{counted(c, 'GPU')}" for n, c in zip(names, lanes.values(), strict=True)]
+    )
     ax.grid(visible=False, axis="y")
     ax.set_xlabel("time (hours)")
     ax.set_title(simulation.policy, loc="left", fontsize=10)

@@ -24,6 +24,7 @@ from glidepath._pictures.style import (
     over_steps,
     say_nothing_is_known,
 )
+from glidepath._results import counted
 from glidepath._step_profile import CATEGORIES
 
 if TYPE_CHECKING:
@@ -128,8 +129,7 @@ def steps(profiles: Sequence[StepProfile], *, ax: Axes | None = None) -> Axes:
                 text.set_bbox(box)
         left += seconds
     names = [
-        profile.name or f"{profile.device} {profile.gpus} GPU{'' if profile.gpus == 1 else 's'}"
-        for profile in profiles
+        profile.name or f"{profile.device} {counted(profile.gpus, 'GPU')}" for profile in profiles
     ]
     ax.set_yticks(range(len(profiles)), names)
     ax.invert_yaxis()

@@ -15,6 +15,7 @@ from glidepath._bench.accuracy.protocol import LEVELS
 from glidepath._bench.accuracy.results import Accuracy
 from glidepath._report import figures
 from glidepath._report.page import Page
+from glidepath._results import counted
 
 Row = Mapping[str, Any]
 _ENDS = ("low", "high")
@@ -111,7 +112,7 @@ def write_accuracy(path: Path, result: Accuracy) -> None:
     collections = sorted({row["collection"] for row in result.rows})
     page = Page(
         f"Forecasts compared on {about.get('source', 'finished runs')}",
-        f"{len(result.methods)} methods on the same {count} prefixes of finished runs, "
+        f"{counted(len(result.methods), 'method')} on the same {count} prefixes of finished runs, "
         f"{len(collections)} collections. Errors and CRPS are in units of the curve's range, "
         "smaller is better; a failure counts as error 1. In brackets the 95 % interval by a "
         "bootstrap of curves.",

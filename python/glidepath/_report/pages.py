@@ -24,6 +24,7 @@ from glidepath._judge import rule
 from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
+from glidepath._results import counted
 from glidepath._verdicts import meaning
 
 OBSERVED_SHARE = 0.3  # of each curve in the forecast pictures of a simulation's report
@@ -43,10 +44,10 @@ def write_simulations(
     """
     tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
     lead = (
-        f"{len(workload)} jobs on {tiers}. Times in hours; a wait is the time a job holds no GPU; "
-        "energy counts idle GPUs until the last job ends."
+        f"{counted(len(workload), 'job')} on {tiers}. Times in hours; a wait is the time a job "
+        "holds no GPU; energy counts idle GPUs until the last job ends."
     )
-    page = Page(f"{workload.name}: {len(simulations)} policies", lead)
+    page = Page(f"{workload.name}: {counted(len(simulations), 'policy')}", lead)
     rows = [with_energy(simulation_keys(each)) for each in simulations]
     _add_metrics(page, rows, asked)
     page.heading(
@@ -260,14 +261,13 @@ def write_runs(
         )
     aim = "" if target is None else f" Target {target:g}."
     one = len(rows) == 1
-    count, who = f"{len(rows)} run{'' if one else 's'}", "it" if one else "each"
+    count, who = counted(len(rows), "run"), "it" if one else "each"
     page = Page(title, f"{count}, forecast from what {who} has logged.{aim}")
     _add_runs(page, rows)
     page.heading("Forecasts")
     page.grid(fans)
     if hardware is not None:
-        gpus = f"{len(hardware.gpus)} GPU{'' if len(hardware.gpus) == 1 else 's'}"
-        page.heading("Hardware", f"{gpus} of {hardware.name}.")
+        page.heading("Hardware", f"{counted(len(hardware.gpus), 'GPU')} of {hardware.name}.")
         page.rows(
             {
                 "run": lambda row: row["run"] or "run",

@@ -13,6 +13,7 @@ import glidepath as gp
 from glidepath._answer import Columns
 from glidepath._arguments import refuse_twice
 from glidepath._core import StartOptions
+from glidepath._results import counted
 from glidepath.cli._bench_accuracy import ACCURACY_VERBS
 from glidepath.cli._bench_stoppers import bench_stoppers
 from glidepath.cli._console import (
@@ -281,7 +282,7 @@ def starts(
         emit(rows)
         return ANSWER
     print_rows(
-        f"Starts forecast on {workload.name}, {gpus} GPUs",
+        f"Starts forecast on {workload.name}, {counted(gpus, 'GPU')}",
         {
             "policy": "{policy}",
             "sigma": "{forecast_sigma:g}",

@@ -14,13 +14,13 @@ import typer
 import glidepath as gp
 from glidepath._answer import Columns
 from glidepath._bench.accuracy.methods import METHODS
+from glidepath._results import counted
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Json,
     Metric,
     check_output,
-    counted,
     emit,
     print_rows,
     print_table,
@@ -201,7 +201,7 @@ def _print(result: gp.bench.Accuracy) -> None:
     for sentence in passed:
         say(f"passed over: {sentence}", to=stderr)
     left = sum(each.get("dropped", 0) for each in collections)
-    out = [f"{left} curves left out: short, flat or not finite"] * (left > 0)
+    out = [f"{counted(left, 'curve')} left out: short, flat or not finite"] * (left > 0)
     out += [f"{counted(len(passed), 'log')} not read"] * (len(passed) > 0)
     note = f" ({'; '.join(out)})" if out else ""
     print_rows(f"All collections{note}", page.SCORE_COLUMNS, page.overall(result))

@@ -21,7 +21,7 @@ from rich.text import Text
 import glidepath as gp
 from glidepath._answer import Columns, cells
 from glidepath._json import plain
-from glidepath._results import require
+from glidepath._results import counted, require
 from glidepath._watch import READING
 from glidepath.readers._folder import passing_over
 
@@ -318,11 +318,6 @@ def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int]
             bar.update(task, completed=done, total=total, refresh=still)
 
         yield update
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number and its noun: 1 fit, 2 fits."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def each(label: str, items: Sequence[T]) -> Iterator[T]:

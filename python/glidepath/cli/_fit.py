@@ -12,6 +12,7 @@ import typer
 import glidepath as gp
 from glidepath._answer import Columns, run_keys
 from glidepath._fit import FAMILIES
+from glidepath._results import counted
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -23,7 +24,6 @@ from glidepath.cli._console import (
     Run,
     check_output,
     chosen,
-    counted,
     emit,
     print_rows,
     progress,

@@ -14,6 +14,7 @@ import glidepath as gp
 from glidepath._answer import best_in_words, forecast_cells, when
 from glidepath._horizon import Horizon, Look, horizon, in_words, look, reasons_in_words
 from glidepath._pictures import series
+from glidepath._results import counted
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -33,7 +34,6 @@ from glidepath.cli._console import (
     check_output,
     check_reached_by,
     chosen,
-    counted,
     doubt_target,
     each,
     emit,

@@ -11,13 +11,13 @@ from typing import Any
 import glidepath as gp
 from glidepath._answer import Columns
 from glidepath._hardware import JOULES_PER_KWH, MEMORY, SM
+from glidepath._results import counted
 from glidepath.cli._console import (
     ANSWER,
     Json,
     Log,
     Metric,
     Pattern,
-    counted,
     emit,
     print_rows,
     progress,

@@ -13,11 +13,11 @@ import glidepath as gp
 from glidepath import _core
 from glidepath._core import Pod
 from glidepath._pods import read_free_nodes, read_pods
+from glidepath._results import counted
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Json,
-    counted,
     emit,
     print_table,
     progress,

@@ -170,7 +170,7 @@ def _plan_own(
         emit(_document(jobs.snapshot, planned, rows))
     else:
         print_table(
-            f"{path.name}: {planned!r}",
+            f"{path.name}: {planned._summary()}",
             ("job", "GPUs", "starts", "reaches its target", "why"),
             [
                 (
@@ -291,7 +291,7 @@ def _print_jobs(
         key=lambda each: (each[1]["state"] == "waits", each[0].id),
     )
     print_table(
-        f"{workload.name} at {snapshot.now_s / 3600:.1f} h: {planned!r}",
+        f"{workload.name} at {snapshot.now_s / 3600:.1f} h: {planned._summary()}",
         ("job", "user", "GPUs", "starts", "steps", "why"),
         (
             (

@@ -20,6 +20,7 @@ from glidepath._answer import (
 )
 from glidepath._arguments import refuse_twice
 from glidepath._core import SimulationOptions
+from glidepath._results import counted
 from glidepath._simulate import options_by_policy, policy_named
 from glidepath.cli._console import (
     ANSWER,
@@ -30,7 +31,6 @@ from glidepath.cli._console import (
     Users,
     check_output,
     check_seed,
-    counted,
     emit,
     open_workload,
     print_rows,
@@ -266,8 +266,10 @@ def show(
         for result in results:
             if result.fallback:
                 say(f"{result.policy}: {result.fallback}", to=stderr)
-        names = {"gpu": "GPUs"}  # the one tier of a trace
-        tiers = ", ".join(f"{t.gpus} {names.get(t.name, t.name)}" for t in workload.tiers)
+        tiers = ", ".join(
+            counted(tier.gpus, "GPU") if tier.name == "gpu" else f"{tier.gpus} {tier.name}"
+            for tier in workload.tiers  # the one of a trace is called gpu
+        )
         title = f"{workload.name}: {counted(len(workload), 'job')} on {tiers}"
         print_rows(title, simulation_columns(asked), rows)
         if report is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import glidepath as gp
 from glidepath._answer import simulation_columns, simulation_keys, with_energy
+from glidepath._results import counted
 from glidepath.cli._console import ANSWER, WARNING, emit, open_workload, print_rows, progress, say
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def play(
     else:
         for event in played.events:
             say(_line(event))
-        print_rows(f"{workload.name}: {played.rounds} rounds", simulation_columns(), rows)
+        print_rows(
+            f"{workload.name}: {counted(played.rounds, 'round')}", simulation_columns(), rows
+        )
         say(f"{_beside(rows, 'mean_jct_s', 'mean JCT')}, {_beside(rows, 'energy_kwh', 'energy')}.")
         if log is not None:
             say(f"The story of a job: glidepath slurm why JOB --log {log}")

@@ -34,6 +34,7 @@ from glidepath._json import plain
 from glidepath._judge import rule
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
+from glidepath._results import counted
 from glidepath._trace import pace
 from glidepath._verdicts import meaning
 from glidepath._watch import ALPHA
@@ -53,7 +54,6 @@ from glidepath.cli._console import (
     begins_at_target,
     check_budget,
     check_reached_by,
-    counted,
     doubt_target,
     emit,
     hint,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, unknown_format
-from glidepath._results import Result
+from glidepath._results import Result, counted
 from glidepath._trace import Direction, Trace, renamed
 from glidepath.readers._folder import read_folder
 from glidepath.readers._formats import FORMATS, _format_of, _head, _reader, refusing
@@ -245,7 +245,7 @@ class MetricInfo(Result):
 
     def _summary(self) -> str:
         default = ", read where none is named" if self.read else ""
-        points = f"{self.points} point{'' if self.points == 1 else 's'}"
+        points = counted(self.points, "point")
         return f"{self.metric!r} of {self.run!r}, {points}, {self.direction}{default}"
 
 

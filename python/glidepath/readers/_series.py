@@ -36,7 +36,6 @@ __all__ = [
     "Series",
     "choose",
     "collected",
-    "counted",
     "is_ended",
     "lines",
     "of_run",
@@ -57,11 +56,6 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 
 # Where `to_trace` leaves a trace of every metric of a run, while somebody collects them.
 collected: ContextVar[list[Trace] | None] = ContextVar("collected", default=None)
-
-
-def counted(number: int, what: str) -> str:
-    """Write a number of things: ``"1 row"``, ``"2 rows"``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def to_trace(

@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
+from glidepath._results import counted
 from glidepath._trace import Trace
 from glidepath.readers._series import (
     RefusedError,
     Series,
-    counted,
     is_ended,
     lines,
     traces_of,

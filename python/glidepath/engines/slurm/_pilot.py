@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from glidepath._results import counted
 from glidepath.engines.slurm._action_planner import ActionPlanner
 from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
 from glidepath.engines.slurm._history import History, action_event
@@ -71,7 +72,7 @@ class Round:
         kinds = Counter(action.kind for action in self.actions)
         doing = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         verb = "did" if self.mode == "act" else "would"
-        return f"{len(self.views)} jobs, {running} running; {verb}: {doing or 'nothing'}"
+        return f"{counted(len(self.views), 'job')}, {running} running; {verb}: {doing or 'nothing'}"
 
 
 class Pilot:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError
 from glidepath._hardware import JOULES_PER_KWH, Metrics
-from glidepath.readers._series import counted, is_ended, lines
+from glidepath._results import counted
+from glidepath.readers._series import is_ended, lines
 
 Floats = NDArray[np.float64]
 NAN = math.nan

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from glidepath._core import IoError
+from glidepath._results import counted
 from glidepath.readers.monitors._samples import (
     NAN,
     Options,
@@ -86,5 +87,5 @@ def read(path: Path, options: Options) -> Samples:
     if not names:
         raise IoError(f"{path}: no line of names (#Entity …)")
     if passed:
-        samples.notes.append(f"{passed} rows of parts of a GPU (MIG) passed over")
+        samples.notes.append(f"{counted(passed, 'row')} of parts of a GPU (MIG) passed over")
     return samples

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from glidepath._core import IoError
-from glidepath.readers._series import counted
+from glidepath._results import counted
 from glidepath.readers.monitors._samples import (
     NAN,
     Options,
