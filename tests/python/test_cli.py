@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,57 @@ def test_an_energy_of_gpus_without_watts_is_no_number(
     assert "<h3>kWh</h3>" not in (tmp_path / "page.html").read_text()
 
 
+def test_what_an_option_takes_is_called_as_the_documents_call_it() -> None:
+    import typer
+
+    from glidepath.cli._app import app
+
+    def taken(command: Any) -> Iterator[tuple[str, str | None]]:
+        for option in command.params:
+            if not getattr(option, "is_flag", False):
+                yield option.name, option.metavar
+        for inner in getattr(command, "commands", {}).values():
+            yield from taken(inner)
+
+    named = list(taken(typer.main.get_command(app)))
+    assert not [name for name, metavar in named if metavar is None]  # then it is <str>, or <float>
+    assert ("target", "VALUE") in named
+    assert {metavar for name, metavar in named if name == "run"} == {"NAME"}
+
+
+def test_a_pipe_has_no_width(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "-".join(["a_long_name"] * 20)
+    log = tmp_path / f"{name}.csv"
+    log.write_text("step,loss\n" + "".join(f"{i},{3 / i}\n" for i in range(1, 1201)))
+    for verb in ("metrics", "fit", "forecast"):
+        _, out, _ = run(capsys, verb, log)
+        assert f"│ {name}.csv │" in out
+        assert verb == "forecast" or "│  1 200 │" in out
+    said = f"{name}.csv: step 1 200, loss 0.0025\n"
+    _, out, _ = run(capsys, "watch", log, "--once", "--lr", "cosine:0.001:5000:100")
+    assert out.startswith(said)
+    assert "  budget 5 000 (end of --lr cosine:0.001:5000:100); learning rate --lr cosine" in out
+
+
+def test_a_step_beyond_all_counts_is_written_short(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = run(capsys, "forecast", curves, "--run", "good", "--budget", 1e300)
+    assert "│  1e+300 │" in out
+    assert "budget 1e+300 (--budget)" in out
+
+
+def test_a_folder_is_called_by_its_name_also_where_one_stands_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sweep"
+    folder.mkdir()
+    (folder / "a.csv").write_text("step,loss\n1,3\n2,2\n")
+    monkeypatch.chdir(folder)
+    _, out, _ = run(capsys, "metrics", ".")
+    assert out.splitlines()[0].strip() == "1 metric of sweep"
+
+
 def test_hours_of_a_short_trace_have_two_digits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -323,7 +375,7 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("fit", "{curves}", "--family", "pow9"), ("pow9", "pow3")),
         (("fit", "{curves}", "--run", "x"), ("'x'", "'good'")),
         (("forecast", "{curves}", "--observed", 0), ("--observed is 0, expected above 0",)),
-        (("forecast", "{curves}", "--budget", 5), ("--budget 5",)),
+        (("forecast", "{curves}", "--budget", 5), ("--budget is 5",)),
         (("forecast", "{curves}", "--lr", "cosine:1e-3"), ("--lr cosine:1e-3: expected linear",)),
         (("forecast", "{curves}", "--lr", "step:1:2"), ("--lr step:1:2: expected linear",)),
         (("forecast", "{curves}", "--lr", "linear:a:9"), ("--lr linear:a:9: expected linear",)),
@@ -429,7 +481,8 @@ def test_a_run_that_is_past_its_budget_has_spent_it(
         assert (row["budget"], row["verdict"], row["probability"]) == (100, verdict, chance)
         assert row["at"] == 121
     code, _, err = run(capsys, "forecast", *asked, 2.0)
-    assert (code, err) == (2, "glidepath: --budget 100 is not after step 120 of good\n")
+    said = "--budget is 100, expected a step after 120, the last seen of good"
+    assert (code, err) == (2, f"glidepath: {said}\n")
 
 
 def test_a_report_prints_the_numbers_of_its_page_and_takes_workloads_too(

@@ -243,7 +243,7 @@ def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [row["run"] for row in json.loads(out)] == ["b.csv"]
     code, _, err = run(capsys, tmp_path, "--run", "c.csv", "--once")
     assert code == 2
-    assert "no run 'c.csv'" in err
+    assert "no run 'c.csv'; it holds 'a.csv', 'b.csv'" in err
 
 
 def test_runs_of_a_folder_that_share_a_name_all_count(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from glidepath._reach import Reach
 
 Floats = NDArray[np.float64]
+_LARGEST_COUNT = 1e12  # the same in the reasons of a watch
 NO_VALUE = "no finite value so far"  # of a run of which there is nothing to draw
 
 
@@ -30,8 +31,9 @@ class Box:
 
 
 def count(value: float) -> str:
-    """Write a step as a reader does: 41 200, not 4.12e4."""
-    return f"{value:,.0f}".replace(",", " ") if float(value).is_integer() else f"{value:.10g}"
+    """Write a step as a reader does: 41 200, not 4.12e4; one beyond all counts as 1e+300."""
+    whole = float(value).is_integer() and abs(value) < _LARGEST_COUNT
+    return f"{value:,.0f}".replace(",", " ") if whole else f"{value:.10g}"
 
 
 def percent(chance: float) -> str:

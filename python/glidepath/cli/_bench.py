@@ -102,14 +102,17 @@ def plan(
     part: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAME",
             help="rounds, plans, exact, ortools, highs, certificates, scaling or sharing; may be"
-            " repeated. Default: all of them, scaling and sharing with --traces only."
+            " repeated. Default: all of them, scaling and sharing with --traces only.",
         ),
     ] = None,
     instances: Annotated[
-        int, typer.Option(min=1, help="Instances whose certificate HiGHS checks.")
+        int, typer.Option(min=1, metavar="N", help="Instances whose certificate HiGHS checks.")
     ] = 500,
-    largest: Annotated[int, typer.Option(min=2, help="Jobs of the largest instance.")] = 1000,
+    largest: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Jobs of the largest instance.")
+    ] = 1000,
     as_json: Json = False,
 ) -> int:
     """Time and certify the planner beside HiGHS; exit code 1 where a limit does not hold."""
@@ -144,7 +147,10 @@ def plan(
 def policies(
     context: typer.Context,
     source: Annotated[
-        Path, typer.Argument(help="Folder of the public traces; a workload for --seed-study.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Folder of the public traces; a workload for --seed-study."
+        ),
     ],
     seed_study: Annotated[
         bool,
@@ -152,9 +158,13 @@ def policies(
     ] = False,
     users: Annotated[
         list[int] | None,
-        typer.Option(help="Load of the study; may be repeated. Default: 10 20 50 100 200."),
+        typer.Option(
+            metavar="N", help="Load of the study; may be repeated. Default: 10 20 50 100 200."
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Workloads drawn for each load.")] = 10,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Workloads drawn for each load.")
+    ] = 10,
     out: Annotated[
         list[Path] | None,
         typer.Option(
@@ -234,22 +244,38 @@ def _study(
 
 @app.command("starts", epilog="Example: glidepath bench starts trace.csv --gpus 60 --policy fifo")
 def starts(
-    trace: Annotated[Path, typer.Argument(help="A CSV trace of jobs.")],
-    gpus: Annotated[int, typer.Option(min=1, help="GPUs of the cluster.")],
+    trace: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV trace of jobs.")],
+    gpus: Annotated[int, typer.Option(min=1, metavar="N", help="GPUs of the cluster.")],
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", "-p", help="May be repeated. Default: five of them."),
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="A policy; may be repeated. Default: five of them.",
+        ),
     ] = None,
     forecast_sigma: Annotated[
         list[float] | None,
-        typer.Option(min=0.0, help="Error of the forecasts; may be repeated. Default: 0.5 and 1."),
+        typer.Option(
+            min=0.0,
+            metavar="SIGMA",
+            help="Error of the forecasts; may be repeated. Default: 0.5 and 1.",
+        ),
     ] = None,
-    moments: Annotated[int, typer.Option(min=1, help="Random moments of each run.")] = 40,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each forecast.")] = SAMPLES,
+    moments: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Random moments of each run.")
+    ] = 40,
+    samples: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Samples of each forecast.")
+    ] = SAMPLES,
     recent: Annotated[
-        int, typer.Option(min=0, help="Last jobs from which those to come are drawn; 0 = none.")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Last jobs from which those to come are drawn; 0 = none."
+        ),
     ] = 300,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each kind.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each kind.")] = 1,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw the jobs of each run again from the trace.")
     ] = False,

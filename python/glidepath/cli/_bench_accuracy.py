@@ -32,7 +32,9 @@ from glidepath.cli._console import (
 
 __all__ = ["ACCURACY_VERBS"]
 
-Source = Annotated[Path, typer.Argument(help="Finished runs: a log of any format, or a folder.")]
+Source = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Finished runs: a log of any format, or a folder.")
+]
 Methods = Annotated[
     list[str] | None,
     typer.Option(
@@ -43,7 +45,9 @@ Methods = Annotated[
         f"{', '.join(METHODS)}; may be repeated.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Draws the curves, and is handed to methods.")]
+Seed = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Draws the curves, and is handed to methods.")
+]
 Out = Annotated[
     list[Path] | None,
     typer.Option(
@@ -56,11 +60,15 @@ def accuracy(
     folder: Source,
     method: Methods = None,
     max_curves: Annotated[
-        int, typer.Option(min=1, help="Curves drawn from each collection, by the seed.")
+        int,
+        typer.Option(min=1, metavar="N", help="Curves drawn from each collection, by the seed."),
     ] = 20,
     cutoff: Annotated[
         list[float] | None,
-        typer.Option(help="Share of a curve that is seen; repeat. Default: .1 .2 .4 .6 .8."),
+        typer.Option(
+            metavar="SHARE",
+            help="Share of a curve that is seen; may be repeated. Default: .1 .2 .4 .6 .8.",
+        ),
     ] = None,
     seed: Seed = 0,
     metric: Metric = None,
@@ -105,7 +113,9 @@ def accuracy(
 
 
 def compare(
-    results: Annotated[list[Path], typer.Argument(help="Results files of bench accuracy.")],
+    results: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Results files of bench accuracy.")
+    ],
     out: Out = None,
     as_json: Json = False,
 ) -> int:
@@ -122,10 +132,16 @@ def reach(
     method: Methods = None,
     target: Annotated[
         float | None,
-        typer.Option(help='Value to reach; default: "target" in the JSON beside each file.'),
+        typer.Option(
+            metavar="VALUE", help='Value to reach; default: "target" in the JSON beside each file.'
+        ),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Runs drawn from each collection.")] = 40,
-    past_runs: Annotated[int, typer.Option(min=0, help="Past runs that a method may see.")] = 12,
+    runs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs drawn from each collection.")
+    ] = 40,
+    past_runs: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Past runs that a method may see.")
+    ] = 12,
     seed: Seed = 0,
     metric: Metric = None,
     as_json: Json = False,

@@ -24,17 +24,31 @@ __all__ = ["bench_stoppers"]
 
 
 def bench_stoppers(
-    folder: Annotated[Path, typer.Argument(help="Recorded sweeps: CSV files, or one of them.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Recorded sweeps: CSV files, or one of them.")
+    ],
     sweep: Annotated[
         list[str] | None,
-        typer.Option("--sweep", "-s", help="Pattern of names, 'taskset-*'; repeat for several."),
+        typer.Option(
+            "--sweep",
+            "-s",
+            metavar="PATTERN",
+            help="Pattern of names, 'taskset-*'; may be repeated.",
+        ),
     ] = None,
     pruner: Annotated[
-        list[str] | None, typer.Option("--pruner", "-p", help="Repeat for several; default: all.")
+        list[str] | None,
+        typer.Option(
+            "--pruner", "-p", metavar="NAME", help="A pruner; may be repeated; default: all."
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Random orders of each sweep.")] = 10,
-    trials: Annotated[int, typer.Option(min=2, help="Most trials of a study.")] = 40,
-    workers: Annotated[int, typer.Option(min=1, help="Trials that run at a time.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Random orders of each sweep.")
+    ] = 10,
+    trials: Annotated[int, typer.Option(min=2, metavar="N", help="Most trials of a study.")] = 40,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Trials that run at a time.")
+    ] = 1,
     as_json: Json = False,
 ) -> int:
     """Replay recorded sweeps to pruners; exit code 1 where ours is above a limit."""

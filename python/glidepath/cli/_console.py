@@ -46,6 +46,7 @@ def exit_codes(own: Mapping[int, str] | None = None) -> str:
 
 stdout = Console(emoji=False)  # 1:a:2 is no picture
 stderr = Console(stderr=True, emoji=False)
+_LONGEST_LINE = 100_000  # of what is printed to no terminal, which has no width
 
 _FEW_PASSED = 5  # logs of a folder that are not read, each with its reason
 
@@ -69,7 +70,9 @@ def runs_of(context: typer.Context, incomplete: str) -> list[str]:
     return [trace.name for trace in traces if trace.name.startswith(incomplete)]
 
 
-Run = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=runs_of)]
+Run = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only this run.", autocompletion=runs_of)
+]
 Metric = Annotated[
     str | None, typer.Option(metavar="NAME", help="The metric of the log; default: its loss.")
 ]
@@ -81,7 +84,9 @@ Pattern = Annotated[
         "epoch, lr and planned_steps, too.",
     ),
 ]
-Target = Annotated[float | None, typer.Option(help="Value of the metric that a run must reach.")]
+Target = Annotated[
+    float | None, typer.Option(metavar="VALUE", help="Value of the metric that a run must reach.")
+]
 Budget = Annotated[
     float | None, typer.Option(metavar="STEP", help="Last step that a run may take.")
 ]
@@ -123,11 +128,15 @@ Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw the first result: .png, .svg or .pdf.")
 ]
 Users = Annotated[
-    int | None, typer.Option(min=1, help="Draw the jobs of this many users, not those of jobs.csv.")
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Draw the jobs of this many users, not those of jobs.csv."
+    ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed for drawing users.")]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed for drawing users.")]
 Gpus = Annotated[
-    int | None, typer.Option(min=1, help="GPUs of the cluster, for a CSV trace of jobs.")
+    int | None,
+    typer.Option(min=1, metavar="N", help="GPUs of the cluster, for a CSV trace of jobs."),
 ]
 Past = Annotated[
     str | None,
@@ -198,7 +207,8 @@ def planned_lr(text: str | None) -> gp.Schedule | None:
     except ValueError:
         pass
     raise gp.InputError(
-        f"--lr {text}: expected linear, cosine or wsd:PEAK:STEPS[:WARMUP], or constant:LR"
+        f"--lr {text}: expected linear, cosine or wsd:PEAK:STEPS[:WARMUP], constant:LR, or in "
+        "forecast logged"
     )
 
 
@@ -231,10 +241,20 @@ def chosen(file: str, run: str | None, metric: str | None, pattern: str | None) 
         for note in trace.notes:  # what the reader had to repair
             say(f"{trace.name}: {note}", to=stderr)
     if not found:
-        some = ", ".join(repr(trace.name) for trace in traces[:3])
-        more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
-        raise gp.InputError(f"{file}: no run {run!r}; it holds {some}{more}")
+        raise gp.InputError(no_run(file, run, traces))
     return found
+
+
+def no_run(file: str, run: str | None, traces: Sequence[gp.Trace]) -> str:
+    """Say that a log lacks the run of `--run`, and which it has."""
+    some = ", ".join(repr(trace.name) for trace in traces[:3])
+    more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
+    return f"{file}: no run {run!r}; it holds {some}{more}"
+
+
+def called(file: str) -> str:
+    """Give the name of a log for a title, also of a folder such as `.`."""
+    return Path(file).name or Path(file).resolve().name
 
 
 def learned(
@@ -334,11 +354,15 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]
         table.add_column(shown(column), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(shown, row))
-    # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
-    console = stdout if stdout.is_terminal else Console(width=200, emoji=False)
+    console = wide_stdout()
     # A title of the table itself would be broken at the width of the table.
     console.print(shown(title, "table.title"), soft_wrap=True)
     console.print(table)
+
+
+def wide_stdout() -> Console:
+    """Give stdout; a pipe has no width, so nothing that is printed to one is broken."""
+    return stdout if stdout.is_terminal else Console(width=_LONGEST_LINE, emoji=False)
 
 
 def print_rows(title: str, columns: Columns, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ import typer
 import glidepath as gp
 from glidepath._answer import Columns, run_keys
 from glidepath._fit import FAMILIES
+from glidepath._pictures import series
 from glidepath._results import counted
 from glidepath.cli._console import (
     ANSWER,
@@ -22,6 +22,7 @@ from glidepath.cli._console import (
     Pattern,
     Plot,
     Run,
+    called,
     check_output,
     chosen,
     emit,
@@ -39,6 +40,7 @@ def fit(
     family: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
             help="A family of curves, or auto: the best by AICc.",
             autocompletion=lambda: ["auto", *FAMILIES],
         ),
@@ -48,7 +50,10 @@ def fit(
     ] = False,
     from_step: Annotated[
         float | None,
-        typer.Option(help="Leave out the points before this step: a warm-up or a rough start."),
+        typer.Option(
+            metavar="STEP",
+            help="Leave out the points before this step: a warm-up or a rough start.",
+        ),
     ] = None,
     metric: Metric = None,
     pattern: Pattern = None,
@@ -67,13 +72,13 @@ def fit(
     else:
         columns: Columns = {
             "run": "{run}",
-            "points": "{points}",
+            "points": lambda row: series.count(row["points"]),
             "family": "{family}",
             "parameters": _parameters,
             "sigma": _sigma,
             "status": "{status}",
         }
-        print_rows(f"{counted(len(rows), 'fit')} of {Path(file).name}", columns, rows)
+        print_rows(f"{counted(len(rows), 'fit')} of {called(file)}", columns, rows)
     return ANSWER if all(fit.status == "converged" for fit in fits) else WARNING
 
 

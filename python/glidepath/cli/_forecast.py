@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from glidepath.cli._console import (
     Run,
     Target,
     begins_at_target,
+    called,
     check_budget,
     check_output,
     check_reached_by,
@@ -51,7 +51,8 @@ def forecast(
     file: Log,
     run: Run = None,
     observed: Annotated[
-        float, typer.Option(help="Use this share of the points of each run, in (0, 1].")
+        float,
+        typer.Option(metavar="SHARE", help="Use this share of the points of each run, in (0, 1]."),
     ] = 1.0,
     budget: Budget = None,
     target: Target = None,
@@ -114,7 +115,8 @@ def _seen(
     seen = trace.until(float(trace.step[points - 1]))
     last = float(seen.step[-1])
     if budget is not None and budget <= last:
-        raise gp.InputError(f"--budget {budget:g} is not after step {last:g} of {trace.name}")
+        seen_to = f"{series.count(last)}, the last seen of {trace.name}"
+        raise gp.InputError(f"--budget is {budget:g}, expected a step after {seen_to}")
     end = float(trace.step[-1])
     source_of = None if plan is None else source
     return seen, horizon(seen, budget=budget, file_end=end, schedule=plan, schedule_from=source_of)
@@ -157,7 +159,7 @@ def _print(file: str, rows: list[dict[str, Any]], target: float | None) -> None:
     if target is not None:
         columns += [f"reaches {target:g}", "when (80 % within)"]
     print_table(
-        f"{counted(len(rows), 'forecast')} of {Path(file).name}",
+        f"{counted(len(rows), 'forecast')} of {called(file)}",
         columns,
         [_cells(row, several=several) for row in rows],
     )

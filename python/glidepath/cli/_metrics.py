@@ -6,18 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 import glidepath as gp
 from glidepath._answer import Columns
 from glidepath._hardware import JOULES_PER_KWH, MEMORY, SM
+from glidepath._pictures import series
 from glidepath._results import counted
 from glidepath.cli._console import (
     ANSWER,
     Json,
     Log,
-    Metric,
     Pattern,
+    called,
     emit,
     print_rows,
     progress,
@@ -26,7 +29,12 @@ from glidepath.cli._console import (
 
 
 def metrics(
-    file: Log, metric: Metric = None, pattern: Pattern = None, as_json: Json = False
+    file: Log,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="List this metric alone; default: all.")
+    ] = None,
+    pattern: Pattern = None,
+    as_json: Json = False,
 ) -> int:
     """List the metrics of a log, with points, direction and which is read by default.
 
@@ -47,11 +55,11 @@ def metrics(
     columns: Columns = {
         "run": "{run}",
         "metric": "{metric}",
-        "points": "{points}",
+        "points": lambda row: series.count(row["points"]),
         "better": lambda row: {"min": "low", "max": "high"}[row["direction"]],
         "read": lambda row: "yes" if row["read"] else "",
     }
-    print_rows(f"{counted(len(rows), 'metric')} of {Path(file).name}", columns, rows)
+    print_rows(f"{counted(len(rows), 'metric')} of {called(file)}", columns, rows)
     return ANSWER
 
 

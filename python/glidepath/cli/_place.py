@@ -47,6 +47,7 @@ def place(
         typer.Option(
             "--policy",
             "-p",
+            metavar="NAME",
             help="How nodes are chosen; default: fgd_cpu with --expected, else best_fit.",
             autocompletion=lambda: _POLICIES,
         ),
@@ -55,9 +56,12 @@ def place(
         Path | None,
         typer.Option(metavar="PODS", help="Pods like those to come; fgd and fgd_cpu need them."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Order in which equal nodes are tried.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Order in which equal nodes are tried.")
+    ] = 0,
     pods_per_gpu: Annotated[
-        int, typer.Option(min=0, help="At most so many pods on one GPU; 0 = any number.")
+        int,
+        typer.Option(min=0, metavar="N", help="At most so many pods on one GPU; 0 = any number."),
     ] = 0,
     as_json: Json = False,
 ) -> int:
@@ -109,5 +113,5 @@ def _print(rows: list[dict[str, Any]], left_out: int, gpus: str) -> None:
     print_table(
         f"{counted(len(rows), 'pod')}, {how}; {gpus}",
         ("job", "node", "GPUs"),
-        ((row["job"], row["node"] or "-", " ".join(map(str, row["gpu_indices"]))) for row in rows),
+        ((row["job"], row["node"] or "–", " ".join(map(str, row["gpu_indices"]))) for row in rows),
     )

@@ -43,7 +43,10 @@ _OF_A_WORKLOAD = ("at_h", "users", "seed", "gpus", "sharing", "pairs")
 def plan(
     context: typer.Context,
     workload: Annotated[
-        Path, typer.Argument(help="A workload folder, or a CSV of your own jobs and their logs.")
+        Path,
+        typer.Argument(
+            metavar="WORKLOAD", help="A workload folder, or a CSV of your own jobs and their logs."
+        ),
     ],
     at_h: Annotated[
         float,
@@ -58,13 +61,17 @@ def plan(
     gpus: Gpus = None,
     objective: Annotated[
         str,
-        typer.Option(help="What the plan maximises; several in order of weight: deadline,jct."),
+        typer.Option(
+            metavar="NAME,…",
+            help="What the plan maximises; several in order of weight: deadline,jct.",
+        ),
     ] = "jct",
     sharing: Annotated[
-        str, typer.Option(help="How jobs may share GPUs: exclusive, naive, mps or mig.")
+        str,
+        typer.Option(metavar="NAME", help="How jobs may share GPUs: exclusive, naive, mps or mig."),
     ] = "exclusive",
     pairs: Annotated[
-        Path | None, typer.Option(help="A CSV of measured pairs of job classes.")
+        Path | None, typer.Option(metavar="FILE", help="A CSV of measured pairs of job classes.")
     ] = None,
     tiers: Annotated[
         Path | None,

@@ -40,9 +40,9 @@ from glidepath.cli._simulate import simulate
 def report(
     context: typer.Context,
     file: Log,
-    output: Annotated[Path, typer.Option("--out", "-o", help="The HTML page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML page to write.")
+    ] = Path("report.html"),
     run: Run = None,
     target: Target = None,
     reached_by: ReachedBy = None,
@@ -60,7 +60,10 @@ def report(
     ] = None,
     step_seconds: Annotated[
         float | None,
-        typer.Option(help="With --hardware, how long a step takes, for a log without times."),
+        typer.Option(
+            metavar="SECONDS",
+            help="With --hardware, how long a step takes, for a log without times.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:

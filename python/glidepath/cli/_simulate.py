@@ -46,13 +46,16 @@ _COMPARED = tuple(policy.name for policy in gp.policies() if policy.compared)
 
 def simulate(
     context: typer.Context,
-    workload: Annotated[Path, typer.Argument(help="A workload folder, or a CSV trace of jobs.")],
+    workload: Annotated[
+        Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, or a CSV trace of jobs.")
+    ],
     policy: Annotated[
         list[str] | None,
         typer.Option(
             "--policy",
             "-p",
-            help="May be repeated; default: best_value.",
+            metavar="NAME",
+            help="A policy, such as fifo or dare; may be repeated; default: best_value.",
             autocompletion=lambda: list(gp.POLICIES),
         ),
     ] = None,
@@ -65,6 +68,7 @@ def simulate(
         int,
         typer.Option(
             min=1,
+            metavar="N",
             help="Repeat with this many seeds of users, forecast errors and failures: means and"
             " 95 % intervals.",
         ),
@@ -108,7 +112,8 @@ def simulate(
         int | None, typer.Option(metavar="N", min=1, help="GPUs of a node, for a CSV trace.")
     ] = None,
     sharing: Annotated[
-        str, typer.Option(help="How plans may pair jobs: exclusive, naive, mps or mig.")
+        str,
+        typer.Option(metavar="NAME", help="How plans may pair jobs: exclusive, naive, mps or mig."),
     ] = "exclusive",
     planner: Annotated[
         list[str] | None,
@@ -156,7 +161,9 @@ def simulate(
     carbon_g_per_kwh: Annotated[
         float | None, typer.Option(metavar="GRAMS", help="CO2 for each kWh of electricity.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write one interactive HTML page.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write one interactive HTML page.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Run a workload to its end under one policy, or compare several."""

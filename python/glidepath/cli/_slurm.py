@@ -90,7 +90,7 @@ _RoundS = Annotated[
     float, typer.Option("--round-s", metavar="SECONDS", help="Time between two rounds.")
 ]
 _Order = Annotated[
-    str, typer.Option("--order", help="How waiting jobs are kept behind: defer or nice.")
+    str, typer.Option("--order", metavar="defer|nice", help="How waiting jobs are kept behind.")
 ]
 _GraceS = Annotated[
     float,
@@ -107,7 +107,7 @@ _NoCancel = Annotated[
     ),
 ]
 _Objective = Annotated[
-    str, typer.Option("--objective", help="What the plan maximises: jct or learned.")
+    str, typer.Option("--objective", metavar="jct|learned", help="What the plan maximises.")
 ]
 _RestartS = Annotated[
     float, typer.Option("--restart-s", metavar="SECONDS", help="Time that a move costs a job.")
@@ -137,7 +137,7 @@ def rehearse(
     users: Users = None,
     seed: Seed = 0,
     checkpoint: Annotated[
-        str, typer.Option(help="What the comments of the jobs say: usr1 or none.")
+        str, typer.Option(metavar="usr1|none", help="What the comments of the jobs say.")
     ] = "usr1",
     round_s: _RoundS = ROUND_S,
     order: _Order = ORDER,
@@ -274,7 +274,7 @@ def run(
         bool, typer.Option("--act", help="Carry the plan out; without it, only advise.")
     ] = False,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="End after this many rounds.")
+        int | None, typer.Option("--rounds", min=1, metavar="N", help="End after this many rounds.")
     ] = None,
     tiers: _Tiers = "",
     trace: _Trace = [],  # noqa: B006
@@ -331,7 +331,9 @@ def _print_round(result: Round) -> None:
 
 @app.command(epilog="Example: glidepath slurm why 4711")
 def why(
-    job: Annotated[str, typer.Argument(help="Number of the job, such as 17 or 12_3.")],
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help="Number of the job, such as 17 or 12_3.")
+    ],
     *,
     log: _Log = None,
     as_json: Json = False,

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.text import Text
 
 import glidepath as gp
@@ -58,11 +59,13 @@ from glidepath.cli._console import (
     emit,
     hint,
     learned,
+    no_run,
     planned_lr,
     say,
     shown,
     stderr,
     stdout,
+    wide_stdout,
     with_cursor,
 )
 
@@ -90,7 +93,10 @@ def watch(
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help=f"Error rate of the verdicts will_reach and never; default: {ALPHA:g}."),
+        typer.Option(
+            metavar="RATE",
+            help=f"Error rate of the verdicts will_reach and never; default: {ALPHA:g}.",
+        ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
     until_decided: Annotated[
@@ -112,28 +118,28 @@ def watch(
     if once and (until_decided or every_s is not None):
         flag = "--until-decided" if until_decided else f"--every-s {every_s:g}"
         raise gp.InputError(f"{flag} is for more than one look: leave --once out")
-    runs = learned(past, metric, [], quiet=as_json)
+    runs = learned(past, metric, [], quiet=True)  # each run says how many others it has
     error_rate = ALPHA if alpha is None else alpha
     view = _View(file, target, budget, run, error_rate, runs, lr, reached_by)
     follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s or EVERY_S)
     if once:
-        return _once(view, follow, as_json=as_json)
+        return _once(view, follow, file, run, as_json=as_json)
     if stdout.is_terminal and not as_json:
         return _in_terminal(view, follow, until_decided=until_decided)
     return _in_lines(view, follow, until_decided=until_decided, as_json=as_json)
 
 
-def _once(view: _View, follow: gp.Follow, *, as_json: bool) -> int:
+def _once(view: _View, follow: gp.Follow, file: str, run: str | None, *, as_json: bool) -> int:
     changed = view.look(follow)
     if not changed and follow._unfinished:  # unless it stays so: then its writer has gone
         follow.wait()
         changed = view.look(follow)
     if not changed:
-        raise gp.IoError(follow.trouble or view.no_run())
+        raise gp.IoError(follow.trouble or no_run(file, run, follow.traces))
     if as_json:
         emit([_public(row) for row in changed])
     else:
-        stdout.print(view.show(""))
+        wide_stdout().print(view.show(""))
         hint(*("--target VALUE for a verdict",) * (not view.has_target))
     return view.code()
 
@@ -273,10 +279,6 @@ class _View:
         began, at = self._began.setdefault(key, (now, step))
         return (now - began) / (step - at) if step > at else math.nan
 
-    def no_run(self) -> str:
-        """Say that the log lacks the run of ``--run``."""
-        return f"{self._log}: no run {self._run!r}"
-
     def decided(self) -> bool:
         """Whether there are runs, and each is reached or lost."""
         return bool(self._rows) and all(row["stop"] for row in self._rows.values())
@@ -288,7 +290,7 @@ class _View:
 
     def show(self, trouble: str) -> Group:
         """Draw the view: first the runs that should be stopped."""
-        texts = []
+        texts: list[RenderableType] = []
         for row in sorted(self._rows.values(), key=lambda row: not row["stop"]):
             name = shown(row["run"] or self._log)
             name.stylize("bold")
@@ -296,11 +298,16 @@ class _View:
             means = meaning(row["verdict"])
             verdict = (means.words, means.style)
             texts += [name, Text.assemble(_spark(row["_seen"], row["_ahead"]), "  ", verdict)]
-            texts += [shown(f"  {sentence}") for sentence in _sentences(row)]
-            texts += [shown(f"  {note}", "dim") for note in row["notes"]]
+            texts += [_below(sentence) for sentence in _sentences(row)]
+            texts += [_below(note, "dim") for note in row["notes"]]
         if trouble:
             texts.append(shown(f"waiting: {trouble}", "yellow"))
         return Group(*texts)
+
+
+def _below(sentence: str, style: str = "") -> Padding:
+    """Set a sentence below the name of its run, its further lines in a terminal, too."""
+    return Padding(shown(sentence, style), (0, 0, 0, 2), expand=False)
 
 
 def _position(row: dict[str, Any]) -> str:

@@ -153,6 +153,8 @@ def read(
     """Read as `read_traces` does; where a log lacks the metric or is refused, the error tells."""
     expression = None if pattern is None else _compiled(pattern, path, format)
     _check_text("metric", metric)
+    if metric == "":
+        raise InputError("read_traces: metric is '', expected the name of one")
     page = _address(path) if isinstance(path, str) else None
     if format is not None and (page is not None or not isinstance(path, (str, os.PathLike))):
         what = type(path).__name__ if page is None else "page"
