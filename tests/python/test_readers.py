@@ -187,6 +187,17 @@ def test_all_metrics_of_a_log_are_listed(tmp_path: Path) -> None:
         gp.metrics_of(write(tmp_path / "d.csv", "step,loss\n"))
 
 
+def test_a_folder_is_read_without_a_long_form_that_lacks_the_value(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "step,loss\n1,3\n2,2\n")
+    write(tmp_path / "b.csv", "curve,step,acc\nx,1,0.5\nx,2,0.6\n")
+    write(tmp_path / "c.csv", "curve,step,note\nx,1,late\n")
+    assert [run.name for run in gp.read_traces(tmp_path)] == ["a.csv"]
+    listed = {(info.run, info.metric): info.read for info in gp.metrics_of(tmp_path)}
+    assert listed == {("a.csv", "loss"): True, ("x", "acc"): False}
+    (run,) = gp.read_traces(tmp_path, metric="acc")
+    assert (run.metric, run.direction) == ("acc", "max")
+
+
 @pytest.mark.parametrize("text", [None, "", "curve,step,note\na,1,x\n"])
 def test_a_log_without_metrics_is_refused_as_it_is_where_it_is_read(
     text: str | None, tmp_path: Path

@@ -249,8 +249,9 @@ bool is_long(const std::filesystem::path& /*file*/, std::string_view head) {
 
 void require_column(const std::filesystem::path& file, std::string_view head,
                     const Metric& metric) {
-  if (!metric || among(header_of(head), *metric) || metric_beside(file) == *metric) return;
-  throw AbsentError(shown_path(file) + ":1: no column " + repr(*metric));
+  const std::string wanted = metric.value_or("value");
+  if (among(header_of(head), wanted) || (metric && metric_beside(file) == wanted)) return;
+  throw AbsentError(shown_path(file) + ":1: no column " + repr(wanted));
 }
 
 std::string unknown_format(const std::filesystem::path& file, std::string_view head,
