@@ -87,15 +87,15 @@ def start_times(
     `Job.remaining_steps`, and which jobs will come from `recent`, and plays the policy forward
     until every job that waits now has had GPUs.
 
-    The gangs of elastic jobs are not weighed against each other as `plan` does it: under load
-    their starts come out late.
+    Under ``best_value`` jobs with options of several gangs are given GPUs as `plan` does it.
 
     Parameters
     ----------
     snapshot : Snapshot
         Each job with `remaining_steps` or, at least, `budget_steps`. One that no tier can hold,
-        by its GPUs and memory, never starts. One with options of several gangs takes the fastest
-        that has room, in an order by the gang of its first option.
+        by its GPUs and memory, never starts. Under other policies than ``best_value`` one with
+        options of several gangs takes the fastest that has room, in an order by the gang of its
+        first option.
     policy : str
         ``fifo``, ``first_fit``, ``slurm_backfill``, ``sjf``, ``srtf``, ``srsf``, ``las``,
         ``gittins`` or ``best_value``.

@@ -37,6 +37,8 @@ void Player::play(std::uint64_t sample, double until_s, std::span<double> starts
   // What runs now has just been decided: without an event nobody gives way.
   if (script_.rule.reserves) {
     backfill();
+  } else if (script_.divides) {
+    divide(Seated::stay);
   } else {
     start_in_order();
   }

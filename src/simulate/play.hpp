@@ -73,6 +73,8 @@ struct alignas(64) Part {
   double kept = 0;       ///< probability that it is as far off its forecast as that one
 
   [[nodiscard]] double fastest() const;
+  /// GPU-seconds of a step, where it takes the least of them.
+  [[nodiscard]] double least_gpu_s() const;
   /// Seconds that backfill counts on after so much progress: a high quantile of the law, on the
   /// fastest tier.
   [[nodiscard]] double counted_s(double progress) const;
@@ -98,6 +100,7 @@ struct Script {
   std::vector<int> in_order{};             ///< live jobs by submission
   std::vector<int> running{};              ///< live jobs that run
   bool one_class = true;                   ///< no job goes before the order of the others
+  bool divides = false;  ///< the policy chooses among several gangs, and some job has them
 
   /// To be called with all parts there: ranks, shapes, order, load.
   void prepare();
@@ -209,6 +212,14 @@ class Player {
     PlayKey key{};
     int job = 0, gpus = 0;
   };
+  /// What a job would be given next: more GPUs than its share, or its first ones.
+  struct Step {
+    PlayKey key{};  ///< GPUs for what they add to the value of the plan
+    int job = 0, way = -1;
+    friend bool operator>(const Step& a, const Step& b) { return b.key < a.key; }
+  };
+  struct Worth;
+  enum class Seated : std::uint8_t { stay, compete };
   struct KeyLine {
     double value = 0, slope = 0, until = kInfinity;
   };
@@ -233,6 +244,11 @@ class Player {
   void select_rival();
   void preempt_for(int shape, int room);
   void take_head(int shape, int& room);
+  void divide(Seated seated);
+  void offer(int job);
+  void accept(const Step& step);
+  void divide_exactly(Seated seated);
+  void settle_shares();
   void backfill();
 
   void start(int job, int way);
@@ -267,6 +283,7 @@ class Player {
   }
   [[nodiscard]] PlayKey waiting_key(Actor& actor) const;
   [[nodiscard]] KeyLine line_of(Actor& actor) const;
+  [[nodiscard]] Worth worth_of(int job);
   [[nodiscard]] double ceiling_of(const Actor& actor, const KeyLine& line) const;
 
   struct Reservation {
@@ -302,7 +319,13 @@ class Player {
   std::vector<int> suspended_;
   std::vector<Move> moves_;
   std::vector<int> candidates_;
-  std::vector<Rival> rivals_;  ///< as many as are counted; the last `sorted_` of them first
+  std::vector<Step> steps_;            ///< a heap of what is offered, the least key first
+  std::vector<int> shares_;            ///< of each actor: the way that it is given, -1 for none
+  std::vector<int> offered_;           ///< those that wait and were offered something
+  std::vector<int> contenders_;        ///< for the GPUs of an exact division
+  std::vector<double> values_, best_;  ///< of the ways of one of them; of so many GPUs
+  std::vector<int> choices_;           ///< its way in each of `best_`, contenders x GPUs
+  std::vector<Rival> rivals_;          ///< as many as are counted; the last `sorted_` of them first
   std::size_t rival_count_ = 0, sorted_ = 0;
   double front_ = 0, back_ = 0, running_back_ = 0;  ///< places
   double arrival_at_ = kInfinity, clock_ = 0, block_end_ = 0, position_ = 0;

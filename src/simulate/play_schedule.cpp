@@ -276,6 +276,7 @@ void Player::await_demotion(const Actor& actor) {
 void Player::schedule() {
   if (script_.rule.reserves) return backfill();
   if (!script_.rule.preempts) return start_in_order();
+  if (script_.divides) return divide(Seated::compete);
   if (script_.rule.order != PlayOrder::level) return fill();
   demote();
   fill();

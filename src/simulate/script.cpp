@@ -33,6 +33,15 @@ std::vector<double> ranks_of(const std::vector<double>& left, std::size_t reach)
   return out;
 }
 
+/// Whether it may run on several numbers of GPUs of a tier.
+bool is_elastic(const Part& part) {
+  return std::any_of(part.ways.begin(), part.ways.end(), [&](const Way& way) {
+    return std::any_of(part.ways.begin(), part.ways.end(), [&](const Way& other) {
+      return other.tier == way.tier && other.gpus != way.gpus;
+    });
+  });
+}
+
 /// What is left of a believed size; once that is done, as long again.
 double left_of(double believed, double progress, double done) {
   const double left = believed - progress;
@@ -66,6 +75,12 @@ double Part::fastest() const {
   return rate;
 }
 
+double Part::least_gpu_s() const {
+  double least = kInfinity;
+  for (const Way& way : ways) least = std::min(least, way.gpus / way.steps_per_s);
+  return least;
+}
+
 double Part::counted_s(double progress) const {
   const double counted = is_believed ? believed : left[quantile_index(left.size(), kEndQuantile)];
   return left_of(counted, progress, steps_done) / fastest();
@@ -75,6 +90,10 @@ PlayKey Script::waiting_key(const Part& part) const {
   PlayKey out{rule.classes ? -part.priority : 0, 0, part.place};
   const double gpus = part.gpus();
   const double left = left_of(part.believed, 0, part.steps_done) / part.fastest();
+  if (divides) {
+    out.key = part.law->rank * part.unit;
+    return out;
+  }
   switch (rule.order) {
     case PlayOrder::arrival:
       break;
@@ -105,7 +124,8 @@ double Script::recent_load() const {
     if (part.ways.empty()) continue;
     double sum_s = 0;
     for (const double left : part.left) sum_s += std::min(left / part.fastest(), horizon_s);
-    if (sum_s < kInfinity) work += part.gpus() * sum_s / static_cast<double>(part.left.size());
+    const double gpus = divides ? part.least_gpu_s() * part.fastest() : part.gpus();
+    if (sum_s < kInfinity) work += gpus * sum_s / static_cast<double>(part.left.size());
   }
   const double gpus = std::accumulate(capacity.begin(), capacity.end(), 0.0);
   return window_s > 0 && gpus > 0 ? work / (gpus * window_s) : 0;
@@ -136,11 +156,13 @@ void Script::rank_laws() {
 }
 
 void Script::prepare() {
+  divides = divides && std::any_of(parts.begin(), parts.end(), is_elastic);
   load = recent_load();
   if (rule.order == PlayOrder::index) rank_laws();
   for (Part& part : parts) {
     part.unit = (rule.order == PlayOrder::time ? 1.0 : part.gpus()) / part.fastest() /
                 (rule.weighs ? part.weight : 1);
+    if (divides && !part.ways.empty()) part.unit = part.least_gpu_s() / part.weight;
     one_class = one_class && !(rule.classes && part.priority != 0);
     part.by_law = rule.order == PlayOrder::index && !part.is_believed;
     part.end = part.by_law ? part.left.back() : part.believed;

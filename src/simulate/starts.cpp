@@ -90,6 +90,7 @@ class Scripting {
   Scripting(const Snapshot& snapshot, std::string_view policy, const StartOptions& options)
       : snapshot_(snapshot), options_(options) {
     script_.rule = detail::play_rule_named(policy);
+    script_.divides = detail::policy_named(policy).info.elastic;
     script_.seed = options.seed;
     script_.samples = options.samples;
     script_.horizon_s = options.horizon_s;
