@@ -656,6 +656,17 @@ TEST(StartsTest, AGangThatNeedsAllGpusGoesBeforeElasticJobsThatWouldLeaveSome) {
   EXPECT_EQ(row(start_times(four.view(), "best_value"), 1), (std::vector<double>{120, 120, 0}));
 }
 
+TEST(StartsTest, AMomentCanBePlayedThatRoundingPutsBeforeTheJobThatCame) {
+  Workload workload = on_gpus(1, {{5.1729953294, 400}, {20.7314151265, 50}});
+  for (const double at_s : {5.0, 20.0}) {
+    const std::vector<double> at{at_s};
+    const Moment now = moments_of(workload, "fifo", {}, at, 10).front();
+    for (const Job& job : now.recent) EXPECT_LE(job.submit_s, now.now_s);
+    EXPECT_NO_THROW((void)start_times({now.now_s, workload.tiers, now.jobs, now.running}, "fifo",
+                                      {.recent = now.recent}));
+  }
+}
+
 TEST(StartsTest, MomentsAreThoseOfIncreasingTimes) {
   const Workload workload = random_workload(1, 5);
   const auto said = [&](const std::vector<double>& at_s) {

@@ -38,7 +38,8 @@ enum class Order : std::uint8_t { planner, leader };
 Job as_it_arrived(int job, const Cluster& cluster, const detail::Foresight& foresight,
                   Predictor& predict) {
   const WorkloadJob& submitted = cluster.submitted(job);
-  Job out{.id = -1 - submitted.id, .user = submitted.user, .submit_s = submitted.submit_s};
+  Job out{.id = -1 - submitted.id, .user = submitted.user};
+  out.submit_s = std::min(submitted.submit_s, cluster.seconds(cluster.now));  // but for rounding
   out.weight = submitted.weight;
   out.priority = submitted.priority;
   out.options = detail::shown_options(cluster, job, foresight);
