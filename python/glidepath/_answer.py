@@ -49,10 +49,17 @@ SIMULATION_METRICS = {  # heading: metric, divisor, digits
     "kWh": ("energy_kwh", 1.0, 1),
     "preemptions": ("preemptions", 1.0, 0),
 }
-_ASKED_METRICS = {  # the same, by the option that asks for it
+_FAILURES = {
+    "failures": ("failures", 1.0, 0),
+    "lost GPU-hours": ("lost_gpu_seconds", 3600.0, 1),
+}
+ASKED_METRICS = {  # the same, by the option that asks for it
     "carbon_g_per_kwh": {"kg CO2": ("carbon_kg", 1.0, 1)},
     "unfair_above": {"unfair jobs %": ("share_unfair", 0.01, 1)},
+    "node_every_h": _FAILURES,
+    "job_every_h": _FAILURES,
 }
+UNKNOWN = "–"  # in a cell of a table
 
 
 def cells(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> list[list[str]]:
@@ -90,7 +97,7 @@ def forecast_keys(ahead: Forecast) -> dict[str, Any]:
 def forecast_cells(keys: Mapping[str, Any]) -> tuple[str, str]:
     """Write the median of a forecast and its 80 % interval; dashes where they are not known."""
     if keys["median"] is None:
-        return "–", "–"
+        return UNKNOWN, UNKNOWN
     return "{median:.4g}".format(**keys), "{q10:.4g} to {q90:.4g}".format(**keys)
 
 
@@ -191,7 +198,7 @@ def simulation_metrics(asked: Iterable[str] = ()) -> dict[str, tuple[str, float,
     """Metrics of a table of simulations, with those for which options of `simulate` ask."""
     metrics = dict(SIMULATION_METRICS)
     for option in asked:
-        metrics |= _ASKED_METRICS[option]
+        metrics |= ASKED_METRICS[option]
     return metrics
 
 
@@ -199,7 +206,7 @@ def simulation_columns(asked: Iterable[str] = ()) -> Columns:
     """Columns of a table of `simulation_keys`."""
 
     def metric(name: str, divisor: float, digits: int) -> Callable[[Mapping[str, Any]], str]:
-        return lambda row: "" if row[name] is None else _fixed(row[name] / divisor, digits)
+        return lambda row: UNKNOWN if row[name] is None else _fixed(row[name] / divisor, digits)
 
     def jobs(row: Mapping[str, Any]) -> str:
         return ", ".join(f"{count} {kind}" for kind, count in row["outcomes"].items())

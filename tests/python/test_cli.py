@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: answers, JSON, exit codes and sentences about bad input."""
 
+import itertools
 import json
 import os
 import re
@@ -282,7 +283,7 @@ def test_an_energy_of_gpus_without_watts_is_no_number(
         assert code == 0
         assert {(row["energy_kwh"], row["carbon_kg"]) for row in rows} == {(None, None)}
         code, out, _ = run(capsys, *carbon)
-        assert re.search("│ +│ +0( ±0)? │ +│", out)  # kWh, preemptions, kg CO2
+        assert re.search("│ +– │ +0( ±0)? │ +– │", out)  # kWh, preemptions, kg CO2
     assert run(capsys, *carbon[:4], "--report", tmp_path / "page.html")[0] == 0
     assert "<h3>kWh</h3>" not in (tmp_path / "page.html").read_text()
 
@@ -303,6 +304,25 @@ def test_what_an_option_takes_is_called_as_the_documents_call_it() -> None:
     assert not [name for name, metavar in named if metavar is None]  # then it is <str>, or <float>
     assert ("target", "VALUE") in named
     assert {metavar for name, metavar in named if name == "run"} == {"NAME"}
+
+
+def test_sentences_of_help_fill_the_width_of_the_terminal() -> None:
+    pytest.importorskip("typer")
+    for verb in (["watch"], ["forecast"], ["bench", "starts"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "glidepath", *verb, "--help"],
+            env=os.environ
+            | {"COLUMNS": "80", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        text = done.stdout[: done.stdout.index("Arguments")]
+        *paragraphs, _ = [part.strip() for part in re.split(r"\n\s*\n", text)]
+        for paragraph in paragraphs[1:]:
+            lines = [line.strip() for line in paragraph.splitlines()]
+            for line, below in itertools.pairwise(lines):
+                assert len(f" {line} {below.split()[0]}") > 78, paragraph
 
 
 def test_a_pipe_has_no_width(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,8 +368,19 @@ def test_hours_of_a_short_trace_have_two_digits(
     title, row = out.splitlines()[0], next(line for line in out.splitlines() if "fifo" in line)
     assert title.strip() == "short: 2 jobs on 4 GPUs"
     path.write_text("job,submit_s,gpus,duration_s\n1,0,1,100\n")
-    _, one, _ = run(capsys, "simulate", path, "--gpus", 1, "-p", "fifo")
+    line = ("simulate", path, "--gpus", 1, "-p", "fifo")
+    _, one, _ = run(capsys, *line)
     assert one.splitlines()[0].strip() == "short: 1 job on 1 GPU"
+    assert "│   – │" in one  # the power of no GPU is known
+    _, often, _ = run(capsys, *line, "--job-every-h", 0.01, "--checkpoint-min", 5, "--seed", 2)
+    head, cells = (
+        [cell.strip() for cell in re.split("[┃│]", row)]
+        for row in often.splitlines()
+        if row.startswith(("┃", "│"))
+    )
+    assert int(cells[head.index("failures")]) > 0
+    assert float(cells[head.index("lost GPU-hours")]) > 0
+    assert "failures" not in one
     cells = [cell.strip() for cell in row.split("│")[2:8]]
     assert cells == ["0.0", "0.00", "0.021", "0.027", "0.028", "0.056"]
     path.write_text("job,submit_s,gpus,duration_s\n1,0,1,100\n")

@@ -39,7 +39,7 @@ def write_simulations(
 ) -> None:
     """Write the report of one workload under several policies.
 
-    `asked` are options of `simulate` that ask for a metric, `carbon_g_per_kwh` or `unfair_above`.
+    `asked` are options of `simulate` that ask for a metric, such as `carbon_g_per_kwh`.
     IoError when the page cannot be written, ImportError when plotly is missing.
     """
     tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)

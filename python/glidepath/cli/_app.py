@@ -6,6 +6,7 @@ With ``--json``, stdout carries one JSON document and nothing else. Exit codes: 
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -176,6 +177,19 @@ app.command(
 )(report)
 app.add_typer(bench.app)
 app.add_typer(slurm.app)
+
+
+def _fill_width(verbs: typer.Typer) -> None:
+    """Let the paragraphs of help fill the width of a terminal, not that of our sources."""
+    for verb in verbs.registered_commands:
+        paragraphs = (inspect.getdoc(verb.callback) or "").split("\n\n")
+        verb.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    for group in verbs.registered_groups:
+        if group.typer_instance is not None:
+            _fill_width(group.typer_instance)
+
+
+_fill_width(app)
 
 
 if __name__ == "__main__":

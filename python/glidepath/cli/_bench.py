@@ -242,27 +242,28 @@ def _study(
     return ANSWER
 
 
+_Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy", "-p", metavar="NAME", help="A policy; may be repeated. Default: five of them."
+    ),
+]
+_Sigmas = Annotated[
+    list[float] | None,
+    typer.Option(
+        min=0.0,
+        metavar="SIGMA",
+        help="Error of the forecasts; may be repeated. Default: 0.5 and 1.",
+    ),
+]
+
+
 @app.command("starts", epilog="Example: glidepath bench starts trace.csv --gpus 60 --policy fifo")
 def starts(
     trace: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV trace of jobs.")],
     gpus: Annotated[int, typer.Option(min=1, metavar="N", help="GPUs of the cluster.")],
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            metavar="NAME",
-            help="A policy; may be repeated. Default: five of them.",
-        ),
-    ] = None,
-    forecast_sigma: Annotated[
-        list[float] | None,
-        typer.Option(
-            min=0.0,
-            metavar="SIGMA",
-            help="Error of the forecasts; may be repeated. Default: 0.5 and 1.",
-        ),
-    ] = None,
+    policy: _Policies = None,
+    forecast_sigma: _Sigmas = None,
     moments: Annotated[
         int, typer.Option(min=1, metavar="N", help="Random moments of each run.")
     ] = 40,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath._answer import Columns, run_keys
+from glidepath._answer import UNKNOWN, Columns, run_keys
 from glidepath._fit import FAMILIES
 from glidepath._pictures import series
 from glidepath._results import counted
@@ -106,11 +106,11 @@ def _row(trace: gp.Trace, fit: gp.Fit) -> dict[str, Any]:
 
 
 def _sigma(row: dict[str, Any]) -> str:
-    return f"{row['sigma']:.3g}" if math.isfinite(row["sigma"]) else "–"
+    return f"{row['sigma']:.3g}" if math.isfinite(row["sigma"]) else UNKNOWN
 
 
 def _parameters(row: dict[str, Any]) -> str:
     """Write the parameters; a dash where there is no curve."""
     if not all(map(math.isfinite, row["params"].values())):
-        return "–"
+        return UNKNOWN
     return "  ".join(f"{key} {value:.4g}" for key, value in row["params"].items())

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 import glidepath as gp
-from glidepath._answer import best_in_words, forecast_cells, when
+from glidepath._answer import UNKNOWN, best_in_words, forecast_cells, when
 from glidepath._horizon import Horizon, Look, horizon, in_words, look, reasons_in_words
 from glidepath._pictures import series
 from glidepath._results import counted
@@ -190,7 +190,7 @@ def _cells(row: dict[str, Any], *, several: bool) -> list[str]:
         row["status"],
     ]
     if several:
-        cells.append("" if row["best"] is None else series.percent(row["prob_best_past"]))
+        cells.append(UNKNOWN if row["best"] is None else series.percent(row["prob_best_past"]))
     return cells + (
         [series.percent(row["probability"]), _when(row)] if row["target"] is not None else []
     )

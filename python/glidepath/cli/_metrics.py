@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath._answer import Columns
+from glidepath._answer import UNKNOWN, Columns
 from glidepath._hardware import JOULES_PER_KWH, MEMORY, SM
 from glidepath._pictures import series
 from glidepath._results import counted
@@ -72,7 +72,7 @@ def _hardware(found: gp.Metrics, *, as_json: bool) -> int:
         return ANSWER
 
     def cell(key: str, form: str, factor: float = 1.0) -> Callable[[Any], str]:
-        return lambda row: "" if row[key] is None else form.format(row[key] * factor)
+        return lambda row: UNKNOWN if row[key] is None else form.format(row[key] * factor)
 
     columns: Columns = {
         "GPU": "{gpu}",

@@ -11,6 +11,7 @@ import typer
 
 import glidepath as gp
 from glidepath import _core
+from glidepath._answer import UNKNOWN
 from glidepath._core import Pod
 from glidepath._pods import read_free_nodes, read_pods
 from glidepath._results import counted
@@ -113,5 +114,8 @@ def _print(rows: list[dict[str, Any]], left_out: int, gpus: str) -> None:
     print_table(
         f"{counted(len(rows), 'pod')}, {how}; {gpus}",
         ("job", "node", "GPUs"),
-        ((row["job"], row["node"] or "–", " ".join(map(str, row["gpu_indices"]))) for row in rows),
+        (
+            (row["job"], row["node"] or UNKNOWN, " ".join(map(str, row["gpu_indices"])))
+            for row in rows
+        ),
     )

@@ -52,8 +52,8 @@ def plan(
         float,
         typer.Option(
             metavar="HOURS",
-            help="Moment to plan: the first from then on at which best_value, which decides before"
-            " it, decides again.",
+            help="Moment to plan: the first decision from then on of best_value, which makes those"
+            " before, too.",
         ),
     ] = 12.0,
     users: Users = None,
@@ -61,10 +61,7 @@ def plan(
     gpus: Gpus = None,
     objective: Annotated[
         str,
-        typer.Option(
-            metavar="NAME,…",
-            help="What the plan maximises; several in order of weight: deadline,jct.",
-        ),
+        typer.Option(metavar="NAME,…", help="What the plan maximises; several in order of weight."),
     ] = "jct",
     sharing: Annotated[
         str,

@@ -13,6 +13,8 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import (
+    ASKED_METRICS,
+    UNKNOWN,
     simulation_columns,
     simulation_keys,
     simulation_metrics,
@@ -156,7 +158,10 @@ def simulate(
         typer.Option(metavar="HOURS", help="A job crashes every so often: mean running time."),
     ] = None,
     checkpoint_min: Annotated[
-        float, typer.Option(metavar="MINUTES", help="Time between checkpoints.")
+        float,
+        typer.Option(
+            metavar="MINUTES", help="Time between checkpoints; 0 = a failure loses no work."
+        ),
     ] = 0.0,
     carbon_g_per_kwh: Annotated[
         float | None, typer.Option(metavar="GRAMS", help="CO2 for each kWh of electricity.")
@@ -200,7 +205,7 @@ def simulate(
         "unfair_above": unfair_above,
     }
     check_output("--report", report, workload)
-    asked = [name for name in ("carbon_g_per_kwh", "unfair_above") if was_typed(context, name)]
+    asked = [name for name in ASKED_METRICS if was_typed(context, name)]
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
@@ -327,7 +332,7 @@ def _print_comparison(title: str, compared: gp.Comparison, asked: Sequence[str])
     for metric, divisor, digits in metrics.values():
         for policy, (mean, half) in compared.mean(metric).items():
             cell = f"{mean / divisor:.{digits}f} ±{half / divisor:.{digits}f}"
-            cells[policy].append("" if first_row[metric] is None else cell)
+            cells[policy].append(UNKNOWN if first_row[metric] is None else cell)
     first = compared.policies[0]
     for policy, (ratio, half) in compared.ratio("mean_jct_s", to=first).items():
         cells[policy].append(f"{ratio:.3f} ±{half:.3f}")
