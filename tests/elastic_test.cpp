@@ -104,7 +104,8 @@ TEST(ElasticTest, AGangThatMakesNoSenseIsRefused) {
   EXPECT_EQ(with({{0, {1}}}), "workload: job 1 has a gang of 0 GPUs, expected at least 1");
   EXPECT_EQ(with({{1, {1}}}), "workload: job 1 has its gang of 1 GPUs twice");
   EXPECT_EQ(with({{2, {1}}, {2, {1}}}), "workload: job 1 has its gang of 2 GPUs twice");
-  EXPECT_EQ(with({{2, {}}}), "workload: job 1 has 0 step rates for 1 tiers with 2 GPUs");
+  EXPECT_EQ(with({{2, {}}}),
+            "workload: job 1 has 0 step rates with 2 GPUs, expected 1, one for each tier");
   EXPECT_EQ(with({{2, {-1}}}),
             "workload: job 1 has steps_per_s -1 with 2 GPUs, expected 0 or more and finite");
   EXPECT_NE(with({}, INFINITY), "");

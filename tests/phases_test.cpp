@@ -228,7 +228,9 @@ TEST(PhasesTest, WhatMakesNoSenseIsRefused) {
   };
   EXPECT_EQ(with({{0, 2}, {0.999, 0.1}}), "");
   EXPECT_EQ(with({{1, 2}}), "workload: job 1 has a phase from 1, expected a share of 0 to below 1");
-  EXPECT_EQ(with({{0.5, 2}, {0.5, 3}}), "workload: job 1 has a phase from 0.5 after one from 0.5");
+  EXPECT_EQ(
+      with({{0.5, 2}, {0.5, 3}}),
+      "workload: job 1 has a phase from 0.5, expected more than 0.5, where the one before begins");
   EXPECT_EQ(with({{0.5, 0}}), "workload: job 1 has speed 0 from 0.5, expected more than 0");
   EXPECT_NE(with({{NAN, 1}}), "");
   EXPECT_NE(with({{0.5, NAN}}), "");

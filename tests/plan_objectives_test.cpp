@@ -49,7 +49,7 @@ TEST(GittinsTest, HopelessIsWorthNothingAndDoneIsWorthEverything) {
   const auto refused = [](const std::vector<double>& samples) {
     return refusal([&] { (void)gittins_index(samples); });
   };
-  EXPECT_EQ(refused({}), "gittins_index: no samples");
+  EXPECT_EQ(refused({}), "gittins_index: samples is empty, expected at least one");
   EXPECT_EQ(refused({1.0, -1.0}), "gittins_index: sample 1 is -1, expected 0 or more");
   EXPECT_EQ(refused({1.0, std::nan("")}), "gittins_index: sample 1 is nan, expected 0 or more");
 }

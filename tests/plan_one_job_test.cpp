@@ -75,7 +75,7 @@ TEST(OptionsTest, BrokenOptionsAreRefusedByValue) {
     return refusal([&] { (void)options_of(tiers, scaling, options); });
   };
   EXPECT_EQ(refusal([&] { (void)options_of(tiers, {}); }),
-            "options_of: 0 fits of scaling for 1 tiers");
+            "options_of: scaling has 0 fits, expected 1, one for each tier");
   EXPECT_EQ(refused({.alone = {.memory_gb = -1}}),
             "options_of: memory is -1 GB, expected 0 or more");
   EXPECT_EQ(refused({.batch = kInfinity}), "options_of: batch is inf, expected 0 or more");

@@ -470,7 +470,8 @@ TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
   EXPECT_EQ(refused(good, {.gap = 2}), "solve_round: gap is 2, expected 0 to 1");
   EXPECT_EQ(refused(good, {.gap = 1}), "");
   const std::vector<double> prices{1, 2};
-  EXPECT_EQ(refused(good, {.prices = prices}), "solve_round: 2 prices for 1 tiers");
+  EXPECT_EQ(refused(good, {.prices = prices}),
+            "solve_round: prices has 2 values, expected 1, one for each tier");
   const std::vector<double> negative{-1};
   EXPECT_EQ(refused(good, {.prices = negative}),
             "solve_round: the price of tier 0 is -1, expected 0 or more and finite");

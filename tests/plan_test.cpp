@@ -352,7 +352,7 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, -1}}}),
             "plan: objective 'jct' has weight -1, expected 0 or more and finite");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 0}}}),
-            "plan: every objective has weight 0");
+            "plan: every objective has weight 0, expected one above 0");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 1}}}), "");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}}, .combine = Combine::in_order}),
             "");

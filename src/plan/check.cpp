@@ -81,7 +81,8 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   }
   check_gap("plan", options.gap);
   if (!options.prices.empty() && options.prices.size() != snapshot.tiers.size()) {
-    refuse("plan: ", options.prices.size(), " prices for ", snapshot.tiers.size(), " tiers");
+    refuse("plan: prices has ", options.prices.size(), " values, expected ", snapshot.tiers.size(),
+           ", one for each tier");
   }
   for (const double price : options.prices) {
     if (!finite_from_zero(price)) refuse("plan: a price is ", price, ", expected 0 or more");
@@ -97,13 +98,13 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (options.combine == Combine::weighted && !options.objectives.empty() &&
       std::ranges::all_of(options.objectives,
                           [](const WeightedObjective& each) { return each.weight == 0; })) {
-    refuse("plan: every objective has weight 0");
+    refuse("plan: every objective has weight 0, expected one above 0");
   }
   if (!(options.slack >= 0 && options.slack < 1)) {
     refuse("plan: slack is ", options.slack, ", expected 0 to less than 1");
   }
   if (options.slack > 0 && options.combine != Combine::in_order) {
-    refuse("plan: slack is ", options.slack, ", it is for objectives in order");
+    refuse("plan: slack is ", options.slack, ", expected 0 without objectives in order");
   }
   if (options.pairs != nullptr && options.limits.sharing == Sharing::exclusive) {
     refuse("plan: pairs without a way of sharing");
@@ -186,7 +187,7 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
   }
   if (job.ahead_steps.size() != job.ahead_loss.size()) {
     return sentence("job ", job.id, " has ", job.ahead_steps.size(), " steps and ",
-                    job.ahead_loss.size(), " losses ahead");
+                    job.ahead_loss.size(), " losses ahead, expected as many of each");
   }
   for (std::size_t i = 0; i < job.ahead_steps.size(); ++i) {
     if (!finite_from_zero(job.ahead_steps[i]) || !std::isfinite(job.ahead_loss[i]) ||

@@ -73,7 +73,7 @@ double index_of_sorted(std::span<const double> q) {
 }  // namespace
 
 double gittins_index(std::span<const double> samples) {
-  if (samples.empty()) detail::refuse("gittins_index: no samples");
+  if (samples.empty()) detail::refuse("gittins_index: samples is empty, expected at least one");
   if (sorted_from_zero(samples)) return index_of_sorted(samples);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (!(samples[i] >= 0)) {

@@ -17,7 +17,8 @@ constexpr std::int64_t kMaxExtrapolation = 2;
 void check(std::span<const Tier> tiers, std::span<const Scaling> scaling,
            const PlacementOptions& options) {
   if (tiers.size() != scaling.size()) {
-    detail::refuse("options_of: ", scaling.size(), " fits of scaling for ", tiers.size(), " tiers");
+    detail::refuse("options_of: scaling has ", scaling.size(), " fits, expected ", tiers.size(),
+                   ", one for each tier");
   }
   for (const Tier& tier : tiers) validate(tier);
   if (!(options.alone.memory_gb >= 0 && std::isfinite(options.alone.memory_gb))) {

@@ -21,7 +21,8 @@ void check_index(std::span<const std::int64_t> column, std::size_t n, std::size_
                  const char* what) {
   if (column.empty()) return;
   if (column.size() != n) {
-    refuse("solve_round: ", column.size(), " entries of ", what, " for ", n, " options");
+    refuse("solve_round: ", what, " has ", column.size(), " entries, expected ", n,
+           ", one for each option");
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (column[i] < 0 || column[i] >= static_cast<std::int64_t>(limit)) {
@@ -100,11 +101,12 @@ void check(const RoundView& view) {
     }
   }
   if (!view.node_gpus.empty() && view.node_gpus.size() != view.capacity.size()) {
-    refuse("solve_round: ", view.node_gpus.size(), " entries of node_gpus for ", tiers, " tiers");
+    refuse("solve_round: node_gpus has ", view.node_gpus.size(), " entries, expected ", tiers,
+           ", one for each tier");
   }
   if (view.taken_tier.size() != view.taken_gpus.size()) {
-    refuse("solve_round: ", view.taken_tier.size(), " tiers of ", view.taken_gpus.size(),
-           " gangs that are placed");
+    refuse("solve_round: taken_tier has ", view.taken_tier.size(), " entries, expected ",
+           view.taken_gpus.size(), ", one for each of taken_gpus");
   }
   for (std::size_t i = 0; i < view.taken_tier.size(); ++i) {
     if (view.taken_tier[i] < 0 || view.taken_tier[i] >= tiers || view.taken_gpus[i] < 1) {
@@ -113,7 +115,8 @@ void check(const RoundView& view) {
     }
   }
   if (!view.watts.empty() && view.watts.size() != n) {
-    refuse("solve_round: ", view.watts.size(), " entries of watts for ", n, " options");
+    refuse("solve_round: watts has ", view.watts.size(), " entries, expected ", n,
+           ", one for each option");
   }
   if (!(view.power_cap_w >= 0)) {
     refuse("solve_round: power_cap_w is ", view.power_cap_w, ", expected 0 or more");

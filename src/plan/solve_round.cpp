@@ -15,7 +15,8 @@ void check(const RoundView& view, const RoundOptions& options) {
   detail::check_gap("solve_round", options.gap);
   if (options.prices.empty()) return;
   if (options.prices.size() != view.capacity.size()) {
-    refuse("solve_round: ", options.prices.size(), " prices for ", view.capacity.size(), " tiers");
+    refuse("solve_round: prices has ", options.prices.size(), " values, expected ",
+           view.capacity.size(), ", one for each tier");
   }
   for (std::size_t t = 0; t < options.prices.size(); ++t) {
     if (!(options.prices[t] >= 0 && std::isfinite(options.prices[t]))) {

@@ -107,8 +107,8 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
   }
   if (job.truth >= 0) validate_curve(job, workload.curves[job.truth]);
   if (!job.steps_per_s.empty() && job.steps_per_s.size() != workload.tiers.size()) {
-    refuse_job(job, "has ", job.steps_per_s.size(), " step rates for ", workload.tiers.size(),
-               " tiers");
+    refuse_job(job, "has ", job.steps_per_s.size(), " step rates, expected ", workload.tiers.size(),
+               ", one for each tier");
   }
   for (const double rate : job.steps_per_s) {
     if (rate >= 0 && std::isfinite(rate)) continue;
@@ -128,8 +128,8 @@ void validate_gangs(const WorkloadJob& job, const Workload& workload) {
       refuse_job(job, "has its gang of ", gang.gpus, " GPUs twice");
     }
     if (gang.steps_per_s.size() != workload.tiers.size()) {
-      refuse_job(job, "has ", gang.steps_per_s.size(), " step rates for ", workload.tiers.size(),
-                 " tiers with ", gang.gpus, " GPUs");
+      refuse_job(job, "has ", gang.steps_per_s.size(), " step rates with ", gang.gpus,
+                 " GPUs, expected ", workload.tiers.size(), ", one for each tier");
     }
     for (const double rate : gang.steps_per_s) {
       if (rate >= 0 && std::isfinite(rate)) continue;
@@ -149,7 +149,8 @@ void validate_phases(const WorkloadJob& job) {
       refuse_job(job, "has a phase from ", phase.from, ", expected a share of 0 to below 1");
     }
     if (phase.from <= last) {
-      refuse_job(job, "has a phase from ", phase.from, " after one from ", last);
+      refuse_job(job, "has a phase from ", phase.from, ", expected more than ", last,
+                 ", where the one before begins");
     }
     last = phase.from;
     if (!(phase.speed > 0 && std::isfinite(phase.speed))) {

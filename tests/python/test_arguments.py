@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "lr": (lambda: gp.clean(CURVE, lr=CURVE.loss), "clean: a Trace has its own lr"),
     "slack": (
         lambda: gp.plan(snapshot(), slack=0.1),
-        "plan: slack is 0.1, it is for objectives in order",
+        "plan: slack is 0.1, expected 0 without objectives in order",
     ),
     "pairs of a plan": (
         lambda: gp.plan(snapshot(), pairs=gp.learn_pairs([])),

@@ -119,7 +119,7 @@ def test_the_options_of_a_job_come_from_its_scaling() -> None:
     assert [a.gpus for a in gp.plan(gp.Snapshot(tiers, [live])).allocations] == [4]
     with pytest.raises(gp.InputError, match="no tier 'huge', known: large, small"):
         gp.options_of(tiers, {"huge": fit})
-    with pytest.raises(gp.InputError, match="1 fits of scaling for 2 tiers"):
+    with pytest.raises(gp.InputError, match="scaling has 1 fits, expected 2"):
         gp.options_of(tiers, [fit])
     assert gp.options_of(tiers, [None, None]) == []
 

@@ -81,7 +81,9 @@ def test_power_quotas_and_nodes_limit_the_choice() -> None:
     kept = gp.solve_round(*columns, node_gpus=[4], taken_tier=[0], taken_gpus=[3])
     assert kept.value == 3.0
     assert gp.solve_round(*columns, taken_tier=0, taken_gpus=3).value == 5.0
-    with pytest.raises(gp.InputError, match="1 tiers of 2 gangs that are placed"):
+    with pytest.raises(
+        gp.InputError, match="taken_tier has 1 entries, expected 2, one for each of"
+    ):
         gp.solve_round(*columns, taken_tier=[0], taken_gpus=[1, 1])
     with pytest.raises(gp.InputError, match="option 1 names user 7, expected 0 to 1"):
         gp.solve_round(*columns, user=[0, 7, 1], user_quota=[3, 8])

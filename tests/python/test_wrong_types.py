@@ -482,7 +482,10 @@ def test_what_would_have_no_effect_is_refused() -> None:
 
 NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     "gap": (lambda: gp.plan(QUEUE, gap=-1), "plan: gap is -1, expected 0 to 1"),
-    "prices": (lambda: gp.plan(QUEUE, prices=[1, 2]), "plan: 2 prices for 1 tiers"),
+    "prices": (
+        lambda: gp.plan(QUEUE, prices=[1, 2]),
+        "plan: prices has 2 values, expected 1, one for each tier",
+    ),
     "a price": (
         lambda: gp.plan(QUEUE, prices=[-1]),
         "plan: a price is -1, expected 0 or more",
