@@ -159,7 +159,7 @@ def test_the_command_line_gives_one_document_with_the_keys_of_simulate(
     [
         (["--json", "status"], "--json before status: it goes with --simulated, and a rehearsal"),
         (["--gpus", "4"], "say --simulated WORKLOAD for a rehearsal, or a verb"),
-        (["--simulated", "{trace}"], "is a trace of jobs: say how many --gpus there are"),
+        (["--simulated", "{trace}"], "is a CSV of jobs: say how many --gpus there are"),
         (["--simulated", "nowhere"], "nowhere: no such file or folder"),
         (["--simulated", "{trace}", "--gpus", "1"], "job 2"),
         (["--simulated", "{trace}", "--gpus", "2", "--order", "random"], "order is 'random'"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -152,6 +153,8 @@ def reach(
     """
     from glidepath._bench.reach import DEFAULT_METHODS
 
+    if target is not None and not math.isfinite(target):
+        raise gp.InputError(f"--target is {target:g}, expected a number")
     with progress("runs") as update, redirect_stdout(sys.stderr):
         result = gp.bench.reach(
             folder,

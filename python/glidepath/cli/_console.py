@@ -136,7 +136,7 @@ Users = Annotated[
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed for drawing users.")]
 Gpus = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="GPUs of the cluster, for a CSV trace of jobs."),
+    typer.Option(min=1, metavar="N", help="GPUs of the cluster, for a CSV of jobs."),
 ]
 Past = Annotated[
     str | None,
@@ -402,7 +402,7 @@ def _workload_of(
             return gp.read_workload(source)
         return gp.generate_workload(source, users=users, seed=seed)
     if users is not None:
-        raise gp.InputError(f"--users: {source} is a trace of jobs, users are drawn from a folder")
+        raise gp.InputError(f"--users: {source} is a CSV of jobs, users are drawn from a folder")
     if gpus is None:
-        raise gp.InputError(f"{source} is a trace of jobs: say how many --gpus there are")
+        raise gp.InputError(f"{source} is a CSV of jobs: say how many --gpus there are")
     return gp.Workload.from_trace(source, gpus=gpus, gpus_per_node=gpus_per_node)

@@ -49,7 +49,7 @@ _COMPARED = tuple(policy.name for policy in gp.policies() if policy.compared)
 def simulate(
     context: typer.Context,
     workload: Annotated[
-        Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, or a CSV trace of jobs.")
+        Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, or a CSV of jobs.")
     ],
     policy: Annotated[
         list[str] | None,
@@ -111,7 +111,7 @@ def simulate(
         bool, typer.Option("--in-nodes", help="Gangs sit on as few nodes as they need.")
     ] = False,
     gpus_per_node: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="GPUs of a node, for a CSV trace.")
+        int | None, typer.Option(metavar="N", min=1, help="GPUs of a node, for a CSV of jobs.")
     ] = None,
     sharing: Annotated[
         str,
