@@ -350,7 +350,7 @@ def _read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) -
         except AbsentError:
             continue
     if not traces:
-        raise IoError(f"{path}: no file of this folder has a line with {expression.pattern!r}")
+        raise IoError(f"{path}: no file of this folder has a line with '{expression.pattern}'")
     return traces
 
 

@@ -68,5 +68,5 @@ def read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) ->
         columns = rows.series()
         series = {key: columns.get("value", Series()), "lr": columns.get("lr", Series())}
     if not len(series[key]):
-        raise AbsentError(f"{path}: no line has {expression.pattern!r}")
+        raise AbsentError(f"{path}: no line has '{expression.pattern}'")
     return to_trace(series, key, path, path.name, planned_steps=planned)
