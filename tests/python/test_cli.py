@@ -780,6 +780,18 @@ def test_one_result_is_not_several(curves: Path, capsys: pytest.CaptureFixture[s
     assert "3 fits of curves.csv" in out
 
 
+def test_a_fault_is_not_taken_for_a_reason_to_stop_a_run(
+    curves: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(*_args: Any, **_options: Any) -> None:
+        raise ZeroDivisionError("of ours")
+
+    monkeypatch.setattr(gp, "Follow", faulty)
+    code, out, err = run(capsys, "watch", curves, "--once")
+    assert (code, out) == (70, "")
+    assert err.endswith("ZeroDivisionError: of ours\n")
+
+
 def test_help_shows_the_table_of_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "--help")
     text = " ".join(out.replace("│", " ").split())

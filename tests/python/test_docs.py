@@ -402,7 +402,7 @@ def commands(text: str) -> list[list[str]]:
     """The command lines of a document, without what the shell does with their output."""
     text = re.sub(r"\\\n\s*", "", text)
     code = "\n".join(block or line for block, line in SHELL.findall(text))
-    lines = [re.split(r"\s(?:\|\||[|>#&])", line)[0] for line in TYPED.findall(code)]
+    lines = [re.split(r"\s(?:\|\||[|>#&])|;\s", line)[0] for line in TYPED.findall(code)]
     return [shlex.split(line) for line in lines]
 
 
@@ -551,6 +551,15 @@ def compiled(source: Path, *flags: str) -> str:
     command = ["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *flags]
     command += [*eigen.split(), f"-I{ROOT / 'include'}", f"-I{generated[0]}", str(source)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+def test_the_watch_of_the_page_cancels_a_run_only_where_it_says_so() -> None:
+    page = (ROOT / "docs" / "live.md").read_text()
+    (line,) = [line for line in page.splitlines() if "scancel" in line and line[:4] == "    "]
+    for code in (0, 1, 2, 70, 130):
+        shell = f"glidepath() {{ return {code}; }}; scancel() {{ echo cancelled; }}; {line}"
+        done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+        assert (done.stdout, done.stderr) == ("cancelled\n" if code == 1 else "", "")
 
 
 def test_the_cpp_of_the_readme_compiles(tmp_path: Path) -> None:

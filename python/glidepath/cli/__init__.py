@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from glidepath.cli import _app  # takes time to load, in which somebody may press Ctrl-C
     except KeyboardInterrupt:
         return 130
-    return _app.main(arguments)
+    try:
+        return _app.main(arguments)
+    except Exception:  # of which Python would make 1, the code that stops a run
+        traceback.print_exc()
+        return 70
 
 
 def __getattr__(name: str) -> Any:

@@ -162,7 +162,8 @@ app.command(
     epilog="Example: glidepath forecast data/curves/digits-mlp.csv.gz --observed 0.3 --target 0.4"
 )(forecast)
 app.command(
-    epilog="Example: glidepath watch run/metrics.csv --target 1.8 --until-decided || scancel 71\n\n"
+    epilog="Example: glidepath watch run/metrics.csv --target 1.8 --until-decided;"
+    " [ $? -eq 1 ] && scancel 71\n\n"
     + exit_codes({0: "every run may go on", 1: "a run is lost: never, diverged"}),
 )(watch)
 app.command(epilog="Example: glidepath plan data/workloads/supercom --users 50 --at-h 12")(plan)

@@ -32,9 +32,10 @@ EXIT_CODES = {
     0: "an answer",
     1: "an answer with a warning status",
     2: "bad input",
+    70: "a fault of glidepath",
     130: "Ctrl-C",
 }
-ANSWER, WARNING, BAD_INPUT, INTERRUPTED = EXIT_CODES
+ANSWER, WARNING, BAD_INPUT, _, INTERRUPTED = EXIT_CODES
 T = TypeVar("T")
 
 
