@@ -122,6 +122,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"width", &c.width},
           {"linear_move", &c.linear_move},
           {"stretch", &c.stretch},
+          {"take_off", &c.take_off},
           {"lasting_noise", &c.lasting_noise},
           {"backtest_width", &c.backtest_width},
           {"epochs", &c.epochs},
@@ -129,6 +130,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"count_cap", &c.count_cap},
           {"spike", &c.spike},
           {"max_log_noise", &c.max_log_noise},
+          {"max_fall", &c.max_fall},
           {"components", &c.components},
           {"tail_mass", &c.tail_mass},
           {"lag", &c.lag},
@@ -169,8 +171,14 @@ void check(const ForecastConstants& c, const Numbers& missing) {
     detail::refuse("forecast constants: degrees is ", c.degrees, ", expected ", detail::kMinDegrees,
                    " or more");
   }
-  if (!(c.epochs >= 0 && c.epochs <= 1)) {
-    detail::refuse("forecast constants: epochs is ", c.epochs, ", expected 0 to 1");
+  for (const auto& [share, x] :
+       {std::pair{"epochs", c.epochs}, std::pair{"take_off", c.take_off}}) {
+    if (!(x >= 0 && x <= 1)) {
+      detail::refuse("forecast constants: ", share, " is ", x, ", expected 0 to 1");
+    }
+  }
+  if (!(c.max_fall >= 0)) {
+    detail::refuse("forecast constants: max_fall is ", c.max_fall, ", expected 0 or more");
   }
   for (const auto& [divisor, x] :
        {std::pair{"lag", c.lag}, std::pair{"gain_range", c.gain_range},

@@ -88,12 +88,14 @@ struct ForecastConstants {
   double stretch = 0;        ///< log of the factor of an interval per log of the distance
   double lasting_noise = 0;  ///< share that counts of the noise at longer lags beyond the white one
   double backtest_width = 0;  ///< log of the width per log error of the run's own backtests
+  double take_off = 0;        ///< probability that a score near 0 rises at some time
   double epochs = 0;          ///< share of the law that goes on to fall as at the ends of epochs
   // Preparation.
   int bins = 0;
   double count_cap = 0;      ///< a bin's noise falls with at most so many points
   double spike = 0;          ///< pull in isolated points beyond so many neighbour spreads
   double max_log_noise = 0;  ///< of a logarithm that is z
+  double max_fall = 0;       ///< of quantiles of a logarithm, below the clip of others
   // Mixture.
   int components = 0;
   double tail_mass = 0;  ///< lightest components with at most this mass together are left out

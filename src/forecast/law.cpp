@@ -27,6 +27,10 @@ constexpr double kFlatScale = 0.01;  // of a constant run, relative
 constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
 constexpr double kMinProbability = 1e-9;  // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
+// A score below kLowScore of the highest one there is takes off with the probability `take_off`:
+// with l the log of the step, the log of what it lacks falls by kTakeOffMove l^2, give or take
+// kTakeOffScale l^1.5.
+constexpr double kLowScore = 0.05, kTakeOffMove = 0.15, kTakeOffScale = 0.25;
 // A probability between knots is found between so many levels on each side of the median, the last
 // of which lies so many normal deviations out.
 constexpr int kTailLevels = 60;
@@ -78,6 +82,45 @@ void stay(const Prepared& p, Law& law) {
   }
   law.lowest = p.last_z - 3;
   law.highest = p.last_z + 1;
+}
+
+/// How probable it is that a score takes off which is still near the lowest one there is.
+double chance_to_take_off(const Prepared& p, const ForecastConstants& constants) {
+  const Coordinate& c = p.coordinate;
+  const bool score = c.sign < 0 && c.ceiling > 0 && c.ceiling < kInfinity;
+  if (!score || !c.logarithmic || p.z.empty()) return 0;
+  const double best = c.metric(*std::ranges::min_element(p.z)) / c.ceiling;
+  return constants.take_off * std::max(0.0, 1 - best / kLowScore);
+}
+
+/// The law of a score that takes off from `last_z` at the step `last`.
+Mixture taking_off(std::span<const double> knots, double last_z, double last) {
+  Mixture m;
+  m.components = 1;
+  m.queries = knots.size();
+  m.weight = {1.0};
+  for (const double knot : knots) {
+    const double ahead = std::min(std::log(std::max(knot / last, kMinAhead)), kMaxLogAhead);
+    m.location.push_back(last_z - kTakeOffMove * ahead * ahead);
+    m.scale.push_back(kTakeOffScale * ahead * std::sqrt(ahead));
+  }
+  return m;
+}
+
+/// Factor of the half-widths at each knot: what grows with the distance from `last`, times what
+/// past runs have taught.
+std::vector<double> stretch_of(std::span<const double> knots, double last, double per_log,
+                               const std::vector<double>& horizon,
+                               const std::vector<double>& factor) {
+  std::vector<double> stretch;
+  stretch.reserve(knots.size());
+  for (const double knot : knots) {
+    const double ahead = std::log(knot / last);
+    const double own = std::exp(per_log * std::clamp(ahead, 0.0, kMaxLogAhead));
+    const double taught = factor.empty() ? 1.0 : interpolate(ahead, horizon, factor);
+    stretch.push_back(std::min(own * taught, kMaxStretch));
+  }
+  return stretch;
 }
 
 void refuse_bad_steps(std::span<const double> observed, std::span<const double> steps) {
@@ -178,18 +221,18 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     if (options.past != nullptr) {
       mix_in_beginnings(p, trace.settings, *options.past, likeness, law);
     }
+    // Past runs are believed within the clip; below it no tail explodes under exp.
+    if (p.coordinate.logarithmic) law.lowest = std::min(law.lowest, p.lowest - constants.max_fall);
     last = seen.step.back();
   }
+  if (const double chance = chance_to_take_off(p, constants);
+      chance > 0 && use == Use::decision && !begun) {
+    law.mixture = mixed(taking_off(law.knots, p.last_z, p.step.back()), law.mixture, chance);
+  }
   law.mixture.degrees = constants.degrees;
-  const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
   if (use == Use::intervals && !p.step.empty() && !begun) {
-    const double stretch = p.modelled ? constants.stretch : 0.0;
-    for (std::size_t j = 0; j < law.knots.size(); ++j) {
-      const double ahead = std::log(law.knots[j] / last);
-      const double own = std::exp(stretch * std::clamp(ahead, 0.0, kMaxLogAhead));
-      const double taught = factor.empty() ? 1.0 : interpolate(ahead, learned.horizon, factor);
-      law.stretch[j] = std::min(own * taught, kMaxStretch);
-    }
+    law.stretch = stretch_of(law.knots, last, p.modelled ? constants.stretch : 0.0, learned.horizon,
+                             result.scheduled ? learned.scheduled_factor : learned.factor);
   }
   if (of_past.has_end) take_out(law, of_past.covered - 1);
   return result;

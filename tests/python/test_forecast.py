@@ -769,3 +769,30 @@ def test_the_largest_steps_have_finite_quantiles_in_a_long_list() -> None:
     run = gp.Trace(2**53 + 2.0 * np.arange(60), 1 + np.arange(1, 61.0) ** -0.5)
     f = gp.forecast(run, 2**53 + 130 + 2.0 * np.arange(40))
     assert np.isfinite(f.quantiles).all()
+
+
+def test_a_score_near_0_may_take_off_and_another_one_does_as_its_curve_says() -> None:
+    rng = np.random.default_rng(3)
+    steps = np.arange(1.0, 21.0)
+    without = constants_with(take_off=0)
+    low, high = (gp.Trace(steps, at + 0.002 * rng.random(20), direction="max") for at in (0, 0.4))
+
+    def chance(run: gp.Trace, budget: float, constants: str | None = None) -> float:
+        return gp.reach(run, 0.5, budget=budget, constants=constants).prob_by(budget)
+
+    assert chance(low, 200, without) < 1e-3 < 0.1 < chance(low, 200) < 0.4
+    assert chance(low, 25) < 0.01 < chance(low, 60) < chance(low, 200)
+    assert chance(high, 200) == chance(high, 200, without)
+    for ahead in (gp.forecast(low, [200.0], constants=c) for c in (None, without)):
+        assert ahead.interval(0.8)[1] < 0.1  # intervals tell what scores do that stay
+
+
+def test_a_loss_may_fall_to_less_than_a_third_of_its_lowest_value() -> None:
+    steps = np.arange(1.0, 6.0)
+    run = gp.Trace(steps, [1.556, 1.604, 1.584, 1.579, 1.544])
+    clipped = gp.forecast(run, [100.0], constants=constants_with(max_fall=0))
+    ahead = gp.forecast(run, [100.0])
+    assert clipped.prob_below(0.3)[0] == 0
+    assert 0.001 < ahead.prob_below(0.3)[0] < 0.1
+    np.testing.assert_array_equal(ahead.median, clipped.median)
+    assert 0 < ahead.interval(0.98)[0][0] < 0.5
