@@ -479,6 +479,46 @@ def test_an_evaluation_log_without_a_loss_is_called_one(tmp_path: Path) -> None:
         gp.read_traces(write(tmp_path / "trainer_log.jsonl", text))
 
 
+# ------------------------------------------------------------------------------------- lists
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "metric", "steps"),
+    [
+        ("train_loss.csv", "1.5e+00\n1.25e+00\n1.0e+00\n", "train_loss", [1, 2, 3]),
+        ("loss.csv", "0\n1.5\n1.25\n1.0\n", "loss", [1, 2, 3]),
+        ("val_loss.csv", ",0\n0,1.5\n1,1.25\n2,1.0\n", "val_loss", [0, 1, 2]),
+        ("loss.csv", "10   , 1.5\n20   , 1.25\n30   , 1.0\n", "loss", [10, 20, 30]),
+        ("test_loss.txt", "5 1.5\n10 1.25\n15 1.0", "test_loss", [5, 10, 15]),
+        ("run7.csv", "loss\n1.5\n1.25\n1.0\n", "loss", [1, 2, 3]),
+    ],
+)
+def test_a_list_is_read_by_the_name_above_it_or_that_of_its_file(
+    name: str, text: str, metric: str, steps: list[int], tmp_path: Path
+) -> None:
+    trace = one(write(tmp_path / name, text))
+    assert (trace.metric, list(trace.step), list(trace.loss)) == (metric, steps, [1.5, 1.25, 1.0])
+
+
+def test_a_list_of_counts_begins_with_its_0(tmp_path: Path) -> None:
+    trace = one(write(tmp_path / "rewards.csv", "0\n1\n3\n2\n"))
+    assert (trace.direction, list(trace.loss)) == ("max", [0, 1, 3, 2])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("numbers.csv", "1.5\n1.25\n1.0\n"),  # of what, nobody knows
+        ("loss.csv", "0.9,0.8\n0.7,0.75\n0.6,0.7\n"),  # two lists, of which none are steps
+        ("loss.csv", "1.5\n1.25\n"),
+        ("loss.csv", "1.5\nthe end\n1.0\n"),
+    ],
+)
+def test_other_numbers_are_no_list_of_a_metric(name: str, text: str, tmp_path: Path) -> None:
+    with pytest.raises(gp.IoError, match=r"a table needs"):
+        gp.read_traces(write(tmp_path / name, text))
+
+
 # --------------------------------------------------------------------------------------- time
 
 

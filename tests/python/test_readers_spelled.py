@@ -181,9 +181,10 @@ def test_rows_of_json_may_count_in_a_fraction(tmp_path: Path) -> None:
     assert run.planned_steps == 500
 
 
-def test_a_column_of_metrics_alone_asks_for_steps(tmp_path: Path) -> None:
-    with pytest.raises(gp.IoError, match=r"two columns or more, such as step and loss"):
-        gp.read_traces(write(tmp_path / "a.csv", "loss\n3\n2\n1\n"))
+@pytest.mark.parametrize("below", ["3\n2\n", "3\nthe end\n1\n", ""])
+def test_a_column_alone_asks_for_numbers(below: str, tmp_path: Path) -> None:
+    with pytest.raises(gp.IoError, match=r"'loss' alone needs three numbers or more below it"):
+        gp.read_traces(write(tmp_path / "a.csv", f"loss\n{below}"))
 
 
 def test_zeros_within_a_short_log_are_passed_over(tmp_path: Path) -> None:

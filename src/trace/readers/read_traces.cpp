@@ -270,8 +270,8 @@ std::string unknown_format(const std::filesystem::path& file, std::string_view h
   const std::string name = file.filename().string();
   const bool csv = name.ends_with(".csv") || contains(name, ".csv.");
   if (csv && names.size() == 1 && is_metric(names[0])) {
-    refuse_file(shown_path(file), ":1: a table needs two columns or more, such as step and ",
-                names[0], ": found only the second");
+    refuse_file(shown_path(file), ":1: ", repr(names[0]),
+                " alone needs three numbers or more below it, and nothing else");
   }
   if (csv && std::all_of(names.begin(), names.end(), is_printable)) {
     std::string columns;

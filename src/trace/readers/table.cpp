@@ -233,9 +233,9 @@ bool is_table(const std::filesystem::path& file, std::string_view head) {
   std::string_view rest = text;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   std::string_view below = stripped(rest);
-  std::string_view again = rest;
+  std::string_view again = rest, whole = rest;
   const Header header = header_in(lines_of(rest));
-  if (!is_header(header.names)) return false;
+  if (!is_header(header.names)) return !header_of_list(file, lines_of(whole)).names.empty();
   NextLine each = lines_of(again);
   std::string_view line;
   for (std::size_t i = 0; i < header.line; ++i) line = each().value_or("");
@@ -262,6 +262,15 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
   const std::string name = shown_path(file);
   LineReader lines(file);
   Header header = header_in(lines_of(lines));
+  if (!is_header(header.names)) {
+    LineReader again(file);
+    if (Header list = header_of_list(file, lines_of(again)); !list.names.empty()) {
+      header = std::move(list);
+      lines = LineReader(file);
+      for (std::size_t i = 0; i < header.line && lines.next(); ++i) {
+      }
+    }
+  }
   const std::size_t start = header.line;
   if (mark_of_rows(file, header) == kBlanks) header.mark = kBlanks;
   const char mark = header.mark;

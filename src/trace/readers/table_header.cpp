@@ -2,6 +2,7 @@
 #include "trace/readers/table_header.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "trace/readers/column_names.hpp"
 #include "trace/readers/log_file.hpp"
+#include "trace/readers/names.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::size_t kHeaderLines = 20;  // in which the header is: before it may be comments
 constexpr std::size_t kLongestColumn = 200;
+constexpr std::size_t kShortestList = 3;
 
 /// The fields of one line; none where it is no row.
 Fields split(std::string_view line, char mark) {
@@ -98,6 +101,28 @@ std::string form_of_line(std::string_view line) {
   return form;
 }
 
+char list_mark(std::string_view line) {
+  for (const char mark : {',', ';', '\t'}) {
+    if (line.find(mark) != line.npos) return mark;
+  }
+  return kBlanks;
+}
+
+/// What pandas writes above a list with an index.
+bool is_above_list(const Fields& cells) {
+  return cells.size() == 2 && cells[0].empty() && cells[1] == "0";
+}
+
+/// Whether cells are a number, or one behind its step, which is after `before` and takes its place.
+bool is_row_of_list(const Fields& cells, double& before) {
+  if (cells.empty() || cells.size() > 2 || !number_in(cells.back())) return false;
+  if (cells.size() == 1) return true;
+  const std::optional<double> step = number_in(cells[0]);
+  if (!step || *step != std::floor(*step) || !(*step > before)) return false;
+  before = *step;
+  return true;
+}
+
 }  // namespace
 
 bool is_placements(const Fields& names) {
@@ -133,6 +158,45 @@ Header header_in(const NextLine& next) {
     if (!text.empty() && (!comment || is_header(header.names))) return header;
   }
   return {};
+}
+
+Header header_of_list(const std::filesystem::path& file, const NextLine& next) {
+  const std::string called = file.filename().string();
+  std::string metric = called.substr(0, called.find('.'));
+  if (!is_metric(metric)) metric.clear();
+  Header header;
+  std::size_t count = 0, rows = 0;
+  double before = -1;
+  bool zero = false;  // which pandas writes above a list, but a list may begin so
+  for (; rows < kHeaderLines; ++count) {
+    const std::optional<std::string_view> line = next();
+    if (!line) break;
+    const std::string_view text = stripped(*line);
+    if (text.empty()) continue;
+    Fields cells = split(text, list_mark(text));
+    for (std::string& cell : cells) cell = stripped(cell);
+    if (header.names.empty() && header.line == 0) {
+      const bool named = cells.size() == 1 && is_metric(cells[0]);
+      if (named) metric = cells[0];
+      zero = !named && cells.size() == 1 && cells[0] == "0";
+      if (named || zero || is_above_list(cells)) {
+        header.line = count + 1;
+        continue;
+      }
+    }
+    if (!is_row_of_list(cells, before)) return {};
+    if (zero && rows == 0 && !contains(cells[0], ".")) {  // a count
+      header.line = 0;
+      rows = 1;
+    }
+    if (header.names.empty()) {
+      header.names = cells.size() == 1 ? Fields{metric} : Fields{"step", metric};
+      header.mark = cells.size() == 1 ? ',' : list_mark(text);
+    }
+    if (cells.size() != header.names.size()) return {};
+    ++rows;
+  }
+  return metric.empty() || rows < kShortestList ? Header{} : header;
 }
 
 bool has_width_of(const Header& header, std::string_view line) {

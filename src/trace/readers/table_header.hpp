@@ -26,6 +26,10 @@ struct Header {
 
 /// The header of a text, after comments; without names where there is none.
 [[nodiscard]] Header header_in(const NextLine& next);
+/// The header that a list of numbers lacks: below the name of a metric, or in a file that is called
+/// after one, as "train_loss.csv" of numpy.savetxt or pandas, each alone or behind its step.
+/// Without names where the text is no such list.
+[[nodiscard]] Header header_of_list(const std::filesystem::path& file, const NextLine& next);
 /// Whether a line has as many fields as a header.
 [[nodiscard]] bool has_width_of(const Header& header, std::string_view line);
 /// What splits the rows below a header: blanks where a comment with commas names their columns.
