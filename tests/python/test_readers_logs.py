@@ -159,6 +159,16 @@ def test_tensorboard_folder_is_a_run_where_the_later_file_wins(tmp_path: Path) -
     assert one(run).name == "a"
 
 
+def test_event_files_without_a_version_are_known_by_name_and_checksum(tmp_path: Path) -> None:
+    file = tmp_path / "events.out.tfevents"
+    events = event(101, 1, "Logloss", simple(4)) + event(102, 2, "Logloss", simple(3))
+    file.write_bytes(events)
+    check(one(file), [1, 2], [4, 3])
+    file.write_bytes(events[:8] + b"\0\0\0\0" + events[12:])
+    with pytest.raises(gp.IoError, match="a log of no known format"):
+        one(file)
+
+
 def test_tensorboard_file_that_is_cut_or_damaged(tmp_path: Path) -> None:
     file = tmp_path / "events.out.tfevents.1.host"
     whole = VERSION + event(101, 1, "loss", simple(4))

@@ -24,8 +24,10 @@ _FLOAT, _DOUBLE, _LENGTH = struct.Struct("<f"), struct.Struct("<d"), struct.Stru
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether the first record says the version of an event file."""
-    return b"brain.Event:" in head[12:64]
+    """Whether the first record says the version of an event file, or its name and checksum do."""
+    if b"brain.Event:" in head[12:64]:
+        return True
+    return "tfevents" in path.name and len(head) >= 12 and _is_length(head, 0)
 
 
 def unit(path: Path) -> Path:
@@ -68,7 +70,7 @@ def _scalars(data: bytes, path: Path, series: dict[str, Series]) -> int:
         (length,) = _LENGTH.unpack_from(data, at)
         stop = at + 12 + length
         if stop + 4 > end:
-            if _masked_crc(data[at : at + 8]) != int.from_bytes(data[at + 8 : at + 12], "little"):
+            if not _is_length(data, at):
                 raise IoError(f"{path}: damaged record at byte {at}")
             return end - at
         try:
@@ -159,6 +161,11 @@ def _tensor(data: bytes, at: int, stop: int) -> float | None:
     if form is None or len(content) != struct.calcsize(form):
         return None
     return float(struct.unpack(form, content)[0])
+
+
+def _is_length(data: bytes, at: int) -> bool:
+    """Whether the length of a record is there, as its checksum says."""
+    return _masked_crc(data[at : at + 8]) == int.from_bytes(data[at + 8 : at + 12], "little")
 
 
 def _masked_crc(data: bytes) -> int:
