@@ -93,18 +93,22 @@ double chance_to_take_off(const Prepared& p, const ForecastConstants& constants)
   return constants.take_off * std::max(0.0, 1 - best / kLowScore);
 }
 
-/// The law of a score that takes off from `last_z` at the step `last`.
-Mixture taking_off(std::span<const double> knots, double last_z, double last) {
-  Mixture m;
-  m.components = 1;
-  m.queries = knots.size();
-  m.weight = {1.0};
-  for (const double knot : knots) {
-    const double ahead = std::min(std::log(std::max(knot / last, kMinAhead)), kMaxLogAhead);
-    m.location.push_back(last_z - kTakeOffMove * ahead * ahead);
-    m.scale.push_back(kTakeOffScale * ahead * std::sqrt(ahead));
+/// Mixes in that a score takes off.
+void mix_in_take_off(const Prepared& p, const ForecastConstants& constants, Use use, Law& law) {
+  const double chance = use == Use::decision ? chance_to_take_off(p, constants) : 0;
+  if (chance == 0) return;
+  Mixture rise;
+  rise.components = 1;
+  rise.queries = law.knots.size();
+  rise.degrees = law.mixture.degrees;
+  rise.weight = {1.0};
+  for (const double knot : law.knots) {
+    const double ratio = std::max(knot / p.step.back(), kMinAhead);
+    const double ahead = std::min(std::log(ratio), kMaxLogAhead);
+    rise.location.push_back(p.last_z - kTakeOffMove * ahead * ahead);
+    rise.scale.push_back(kTakeOffScale * ahead * std::sqrt(ahead));
   }
-  return m;
+  law.mixture = mixed(rise, law.mixture, chance);
 }
 
 /// Factor of the half-widths at each knot: what grows with the distance from `last`, times what
@@ -196,6 +200,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     result.prepared.status = ForecastStatus::good;
   } else if (!p.modelled) {
     stay(p, law);
+    mix_in_take_off(p, constants, use, law);
   } else {
     const Observed observed(p, plan);
     const Points& seen = observed.points;
@@ -214,6 +219,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
       law.mixture = mixed(law_with_falls(p, plan, falls, law.knots, constants, use), law.mixture,
                           constants.epochs);
     }
+    mix_in_take_off(p, constants, use, law);  // which past runs, where they are believed, overrule
     double likeness = 0;
     if (of_past.covered > 0) {
       likeness = mix_in_past(observed, of_past, late, options, constants, use, law);
@@ -224,10 +230,6 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     // Past runs are believed within the clip; below it no tail explodes under exp.
     if (p.coordinate.logarithmic) law.lowest = std::min(law.lowest, p.lowest - constants.max_fall);
     last = seen.step.back();
-  }
-  if (const double chance = chance_to_take_off(p, constants);
-      chance > 0 && use == Use::decision && !begun) {
-    law.mixture = mixed(taking_off(law.knots, p.last_z, p.step.back()), law.mixture, chance);
   }
   law.mixture.degrees = constants.degrees;
   if (use == Use::intervals && !p.step.empty() && !begun) {

@@ -787,6 +787,15 @@ def test_a_score_near_0_may_take_off_and_another_one_does_as_its_curve_says() ->
         assert ahead.interval(0.8)[1] < 0.1  # intervals tell what scores do that stay
 
 
+def test_past_runs_that_stayed_near_0_leave_little_of_a_take_off() -> None:
+    rng = np.random.default_rng(3)
+    steps = np.arange(1.0, 201.0)
+    runs = [gp.Trace(steps, 0.002 * rng.random(200), direction="max") for _ in range(13)]
+    live, past = runs[0].until(20), gp.PastRuns(runs[1:])
+    assert gp.reach(live, 0.3, budget=200).prob_by(200) > 0.1
+    assert gp.reach(live, 0.3, budget=200, past=past).prob_by(200) < 0.05
+
+
 def test_a_loss_may_fall_to_less_than_a_third_of_its_lowest_value() -> None:
     steps = np.arange(1.0, 6.0)
     run = gp.Trace(steps, [1.556, 1.604, 1.584, 1.579, 1.544])
