@@ -632,25 +632,25 @@ TEST(StartsTest, ElasticJobsStartAsThePlanDividesTheGpusAmongThem) {
   }
 }
 
-TEST(StartsTest, ElasticJobsHaveOneGpuEachWhereManyWait) {
+/// Waiting jobs of 400 s on four GPUs, so many times as fast on all of them.
+Case elastic_on_four(std::int64_t jobs, double faster) {
   Case four(4);
-  for (std::int64_t id = 0; id < 8; ++id) {
-    Job job = job_of(id, 4, {400}, static_cast<double>(id));
-    job.options = {{0, 4, 2}, {0, 1, 1}};
-    four.jobs.push_back(job);
+  for (std::int64_t id = 0; id < jobs; ++id) {
+    four.jobs.push_back(job_of(id, 4, {400}, static_cast<double>(id)));
+    four.jobs.back().options = {{0, 4, faster}, {0, 1, 1}};
   }
+  return four;
+}
+
+TEST(StartsTest, ElasticJobsHaveOneGpuEachWhereManyWait) {
+  Case four = elastic_on_four(8, 2);
   // On all four GPUs each would take half as long.
   EXPECT_EQ(row(start_times(four.view(), "best_value"), 1),
             (std::vector<double>{0, 0, 0, 0, 400, 400, 400, 400}));
 }
 
 TEST(StartsTest, AGangThatNeedsAllGpusGoesBeforeElasticJobsThatWouldLeaveSome) {
-  Case four(4);
-  for (std::int64_t id = 0; id < 2; ++id) {
-    Job job = job_of(id, 4, {400}, static_cast<double>(id));
-    job.options = {{0, 4, 1.5}, {0, 1, 1}};
-    four.jobs.push_back(job);
-  }
+  Case four = elastic_on_four(2, 1.5);
   four.jobs.push_back(job_of(9, 4, {120}, 9));
   // Of the first GPU each elastic job makes more, two of them less than the gang of all four.
   EXPECT_EQ(row(start_times(four.view(), "best_value"), 1), (std::vector<double>{120, 120, 0}));

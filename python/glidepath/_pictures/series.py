@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from glidepath._reach import Reach
 
 Floats = NDArray[np.float64]
-_LARGEST_COUNT = 1e12  # the same in the reasons of a watch
+_LARGEST_COUNT = 1e12  # from which twelve digits, as reasons of a watch have, need an exponent
 NO_VALUE = "no finite value so far"  # of a run of which there is nothing to draw
 
 
