@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from glidepath._bench.plan import Kind, read_sharing
+from glidepath._bench.hardware import Kind, read_sharing
 
 Floats = NDArray[np.float64]
 NAMES = ("kAlpha", "kBeta", "kGamma", "kNoise", "kOtherModel", "kLength")

@@ -10,7 +10,7 @@ import pytest
 
 import glidepath as gp
 from glidepath._bench import sharing
-from glidepath._bench.plan import held_out_scaling_errors, held_out_sharing_errors
+from glidepath._bench.hardware import held_out_scaling_errors, held_out_sharing_errors
 
 
 def test_a_pair_measured_elsewhere_is_predicted_and_memory_is_checked() -> None:
