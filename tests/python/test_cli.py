@@ -453,6 +453,10 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("bench", "policies", SUPERCOM, "--seed-study", "--no-speed"), ("--no-speed: only",)),
         (("bench", "plan", "--part", "exact", "--part", "exact"), ("--part exact is there twice",)),
         (("bench", "plan", "--part", "scaling"), ("the part 'scaling' needs traces",)),
+        (
+            ("bench", "plan", "--part", "sharing", "--traces", "{folder}"),
+            ("gavel_throughputs.csv.gz: no such table", "the part 'sharing' needs it"),
+        ),
         (("simulate", SUPERCOM, "--users", 5, "--seed", -1), ("--seed",)),
         (("bench", "accuracy", "{curves}", "--constants", "/nowhere"), ("/nowhere",)),
         (("bench", "accuracy", "{curves}", "--out", "/nowhere/x.json"), ("/nowhere/x.json",)),

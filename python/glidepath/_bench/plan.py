@@ -34,6 +34,11 @@ Columns = tuple[
 ]
 Row = dict[str, Any]
 
+PARTS = ("rounds", "plans", "exact", "ortools", "highs", "certificates", "scaling", "sharing")
+ELASTICFLOW, SIA = "elasticflow_throughputs.csv.gz", "sia_throughput.csv.gz"
+GAVEL = "gavel_throughputs.csv.gz"
+TABLES = {"scaling": (ELASTICFLOW, SIA), "sharing": (GAVEL,)}  # that a part reads
+
 
 def random_round(jobs: int, *, seed: int = 0, tiers: int = 3, load: float = 2.0) -> Columns:
     """Columns (job, tier, gpus, value, capacity) of a busy cluster.
@@ -299,22 +304,19 @@ def _gittins() -> list[Row]:
 
 def _scaling(traces: Path, most: int | None) -> list[Row]:
     rows = []
-    for name in ("elasticflow", "sia"):
-        table = traces / f"{name}_throughput{'s' if name == 'elasticflow' else ''}.csv.gz"
-        if not table.exists():
-            continue
-        for strict in (False, True) if name == "elasticflow" else (False,):
-            errors = 100 * held_out_scaling_errors(table, most=most, strict=strict)
-            label = f"held-out GPU counts{' of all batch sizes' * strict}, {name} ({errors.size})"
-            rows.append(_row(f"{label}, median error", float(np.median(errors)), "%", 5.0))
-            rows.append(_row(f"{label}, 90th percentile", float(np.quantile(errors, 0.9)), "%", 15))
+    for name, table, strict in (
+        ("elasticflow", ELASTICFLOW, False),
+        ("elasticflow", ELASTICFLOW, True),
+        ("sia", SIA, False),
+    ):
+        errors = 100 * held_out_scaling_errors(traces / table, most=most, strict=strict)
+        label = f"held-out GPU counts{' of all batch sizes' * strict}, {name} ({errors.size})"
+        rows.append(_row(f"{label}, median error", float(np.median(errors)), "%", 5.0))
+        rows.append(_row(f"{label}, 90th percentile", float(np.quantile(errors, 0.9)), "%", 15))
     return rows
 
 
 def _sharing(traces: Path) -> list[Row]:
-    table = traces / "gavel_throughputs.csv.gz"
-    if not table.exists():
-        return []
     rows = []
     for leave, label, limit in (
         ("kind", "every pair of a model at one batch size", 0.055),
@@ -322,15 +324,21 @@ def _sharing(traces: Path) -> list[Row]:
         ("profiled", "the same but beside one job of each other model", None),
         ("pair", "single pairs", None),
     ):
-        errors = held_out_sharing_errors(table, leave)
+        errors = held_out_sharing_errors(traces / GAVEL, leave)
         rows.append(_row(f"sharing, held out: {label} ({errors.size})", errors.mean(), "", limit))
-    hindsight = hindsight_sharing_errors(table)
+    hindsight = hindsight_sharing_errors(traces / GAVEL)
     label = "sharing, in hindsight: sums of two numbers a kind"
     rows.append(_row(f"{label} ({hindsight.size})", hindsight.mean(), "", None))
     return rows
 
 
-PARTS = ("rounds", "plans", "exact", "ortools", "highs", "certificates", "scaling", "sharing")
+def _check_tables(part: str, traces: Path | None) -> None:
+    """Refuse a part without its tables before others have run for minutes."""
+    for table in TABLES.get(part, ()):
+        if traces is None:
+            raise gp.InputError(f"bench plan: the part '{part}' needs traces, a folder of tables")
+        if not (traces / table).is_file():
+            raise gp.IoError(f"{traces / table}: no such table, the part '{part}' needs it")
 
 
 def run(
@@ -348,7 +356,7 @@ def run(
     MILP of HiGHS. `traces` is the folder with the throughput tables of Elasticflow, Sia and Gavel,
     without which scaling and sharing are left out of the parts by default. A row has ``what``,
     ``measured``, ``unit``, ``limit`` (None = for information) and ``holds``. InputError for an
-    unknown part, or for one that lacks its tables.
+    unknown part, or for one that needs `traces`; IoError for a table that is not there.
     """
     sizes, repeats = ((100, 1_000), 3) if quick else ((100, 1_000, 10_000, 100_000), 5)
     if quick:
@@ -361,16 +369,15 @@ def run(
         "highs": lambda: _against_highs(200 if quick else 10_000),
         "certificates": lambda: _certificates(instances, largest, 1e-6),
     }
-    if traces is not None:
-        measure["scaling"] = lambda: _scaling(Path(traces), 10 if quick else None)
-        measure["sharing"] = lambda: _sharing(Path(traces))
+    folder = None if traces is None else Path(traces)
+    if folder is not None:
+        measure["scaling"] = lambda: _scaling(folder, 10 if quick else None)
+        measure["sharing"] = lambda: _sharing(folder)
     chosen = list(parts or [part for part in measure if part != "ortools" or not quick])
-    unknown = [part for part in chosen if part not in PARTS]
-    if unknown:
-        raise gp.InputError(f"bench plan: no part '{unknown[0]}', known: {', '.join(PARTS)}")
-    without = [part for part in chosen if part not in measure]
-    if without:
-        raise gp.InputError(f"bench plan: the part '{without[0]}' needs traces, a folder of tables")
+    for part in chosen:
+        if part not in PARTS:
+            raise gp.InputError(f"bench plan: no part '{part}', known: {', '.join(PARTS)}")
+        _check_tables(part, folder)
     rows: list[Row] = []
     for done, part in enumerate(chosen):
         if progress is not None:
