@@ -70,10 +70,11 @@ def _frozen(values: ArrayLike, name: str, shape: tuple[int, int]) -> Floats:
         found = found[:, None]
     if found.shape != shape:
         raise InputError(f"metrics: {name} has shape {found.shape}, expected {shape}")
-    if np.isinf(found).any() or (name != "temperature_c" and (found < 0).any()):
-        bad = found[np.isinf(found) | (found < 0)][0]
-        least = "" if name == "temperature_c" else "0 or more and "
-        raise InputError(f"metrics: {name} has a value {bad:g}, expected {least}finite ones")
+    signed = name == "temperature_c"
+    bad = found[np.isinf(found) if signed else np.isinf(found) | (found < 0)]
+    if bad.size:
+        least = "" if signed else "0 or more and "
+        raise InputError(f"metrics: {name} has a value {bad[0]:g}, expected {least}finite ones")
     found.flags.writeable = False
     return found
 
@@ -173,11 +174,9 @@ class Metrics(Result):
         """Seconds from the first sample to the last."""
         return float(self.time_s[-1] - self.time_s[0])
 
-    def _rows_at(self, keep: NDArray[np.bool_], words: str) -> Metrics:
-        if not keep.any():
-            raise InputError(f"metrics: no sample {words}")
-        columns = {key: values[keep] for key, values in self.columns.items()}
-        return replace_columns(self, self.time_s[keep], columns, self.gpus)
+    def _with(self, time_s: Floats, columns: Mapping[str, Floats], gpus: Sequence[str]) -> Metrics:
+        """Give other samples the name and notes of this log."""
+        return Metrics(time_s, columns, gpus=gpus, name=self.name, notes=self.notes)
 
     def until(self, time_s: float) -> Metrics:
         """Keep the samples up to and including `time_s`: what was known then.
@@ -196,6 +195,8 @@ class Metrics(Result):
         InputError
             When the time is NaN or before the first sample.
         """
+        if math.isnan(time_s):
+            raise InputError("metrics: time_s is nan, expected a number")
         return self.between(-math.inf, time_s)
 
     def between(self, begin_s: float, end_s: float) -> Metrics:
@@ -220,7 +221,10 @@ class Metrics(Result):
             name = "begin_s" if math.isnan(begin_s) else "end_s"
             raise InputError(f"metrics: {name} is nan, expected a number")
         keep = (self.time_s >= begin_s) & (self.time_s <= end_s)
-        return self._rows_at(keep, f"from {begin_s:g} to {end_s:g} s")
+        if not keep.any():
+            raise InputError(f"metrics: no sample from {begin_s:g} to {end_s:g} s")
+        columns = {key: values[keep] for key, values in self.columns.items()}
+        return self._with(self.time_s[keep], columns, self.gpus)
 
     def only(self, *gpus: str) -> Metrics:
         """Keep some of the GPUs, in the order given.
@@ -246,7 +250,7 @@ class Metrics(Result):
             raise InputError("metrics: only() needs the name of a GPU")
         at = [self.gpus.index(gpu) for gpu in gpus]
         columns = {key: values[:, at] for key, values in self.columns.items()}
-        return replace_columns(self, self.time_s, columns, tuple(gpus))
+        return self._with(self.time_s, columns, gpus)
 
     def busy(self) -> Metrics:
         """Keep the GPUs that did something: a log of a node has those of other jobs too.
@@ -537,13 +541,6 @@ class Metrics(Result):
         if "memory_used_gb" in self:
             parts.append(f"up to {self.peak('memory_used_gb'):.3g} GB")
         return "; ".join([", ".join(parts), *self.notes])
-
-
-def replace_columns(
-    metrics: Metrics, time_s: Floats, columns: Mapping[str, Floats], gpus: Sequence[str]
-) -> Metrics:
-    """Give other samples the name and notes of a log."""
-    return Metrics(time_s, columns, gpus=gpus, name=metrics.name, notes=metrics.notes)
 
 
 def _made(values: dict[str, Any]) -> Metrics:

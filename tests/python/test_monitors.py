@@ -388,6 +388,17 @@ def test_metrics_go_through_json_and_pickle_and_say_what_they_are() -> None:
         gp.Metrics.from_dict({"format": "x"})
 
 
+def test_a_refusal_of_metrics_names_what_is_wrong() -> None:
+    below_zero = gp.Metrics([0.0], {"temperature_c": [-5.0]})
+    assert below_zero.peak("temperature_c") == -5.0
+    with pytest.raises(gp.InputError, match="temperature_c has a value inf, expected finite ones"):
+        gp.Metrics([0.0, 1.0], {"temperature_c": [-5.0, math.inf]})
+    with pytest.raises(gp.InputError, match="power_w has a value -5, expected 0 or more"):
+        gp.Metrics([0.0], {"power_w": [-5.0]})
+    with pytest.raises(gp.InputError, match="metrics: time_s is nan, expected a number"):
+        below_zero.until(math.nan)
+
+
 def test_the_command_line_sums_up_a_monitors_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
