@@ -739,6 +739,8 @@ def test_of_a_list_of_rows_that_was_cut_the_whole_ones_are_read(tmp_path: Path) 
         assert "the file is cut: its last row was left out" in run.notes
         for end in range(text.rindex("{") + 1, text.rindex("}")):
             check(one(write(tmp_path / "log", text[:end])), BY_ROW[:-1], LOSSES[:-1])
+    apart = ("," + " " * 200).join(map(json.dumps, rows))
+    check(one(write(tmp_path / "log", f"[{apart[:-8]}")), BY_ROW[:-1], LOSSES[:-1])
 
 
 def test_a_document_that_was_cut_says_so(tmp_path: Path) -> None:
@@ -777,15 +779,21 @@ def test_summaries_beside_a_curve_are_left_out(tmp_path: Path) -> None:
     assert {each.name for each in gp.read_traces(tmp_path)} >= {"all_results.json"}
 
 
+@pytest.mark.parametrize("name", ["metrics_epoch_", "seed[1]_epoch_", "a*_epoch_"])
 @pytest.mark.parametrize("indent", [None, 2])
-def test_files_of_an_epoch_each_are_one_run(indent: int | None, tmp_path: Path) -> None:
+def test_files_of_an_epoch_each_are_one_run(indent: int | None, name: str, tmp_path: Path) -> None:
     for i in ROWS:
         row = {"best_epoch": 1, "epoch": i, "training_loss": loss(i), "validation_loss": 9.5}
-        write(tmp_path / f"metrics_epoch_{i}.json", json.dumps(row, indent=indent))
-    check(one(tmp_path / "metrics_epoch_2.json"), [2], [loss(2)])
+        write(tmp_path / f"{name}{i}.json", json.dumps(row, indent=indent))
+    check(one(tmp_path / f"{name}2.json"), [2], [loss(2)])
     (run,) = gp.read_traces(tmp_path)
     assert run.metric == "training_loss"
     check(run, BY_ROW, LOSSES)
+
+
+def test_a_document_may_have_an_asterisk_in_its_name(tmp_path: Path) -> None:
+    file = write(tmp_path / "history*.json", json.dumps({"loss": LOSSES}))
+    check(one(file), BY_ROW, LOSSES)
 
 
 def test_metrics_of_a_folder_are_called_by_path(tmp_path: Path) -> None:

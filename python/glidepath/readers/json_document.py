@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ _EPOCH = re.compile(r"(.*epoch_?)(\d{1,9})(\.json)")
 # How the points of a scalar begin that TensorBoard's page saves: [[wall time, step, value], …].
 _POINTS = re.compile(rb"[\xef\xbb\xbf\s]*\[\s*\[\s*1\d{9}(\.\d+)?,\s*\d+,")
 _HALF_TOKEN = re.compile(r"[\w.+-]{0,40}\s*")  # of a number or a word, at the end of a file
+_BETWEEN_ROWS = re.compile(r"[,\s]*")
 _CUT = "the file ends too early, as if it was cut"
 
 
@@ -86,8 +88,8 @@ def parsed(path: Path) -> Any:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read the run of the document, or several where it has a history of each."""
-    if "*" in path.name:
-        return _read_epochs(path, metric)
+    if "*" in path.name and (epochs := _epochs(path)):
+        return _read_epochs(epochs, metric, path)
     notes: list[str] = []
     document = _whole_rows(path, notes)
     if points := _of_points(document, path):
@@ -109,8 +111,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         return traces_of(series, metric, path, notes=said, settings=settings)
     whole = list(histories(document))
     found = series_of(whole)
-    if not found and is_of_epoch(path):
-        return _read_epochs(path, metric)
+    if not found and (epochs := _epochs(path)):
+        return _read_epochs(epochs, metric, path)
     if not found:
         raise AbsentError(f"{path}: no list of numbers with a name, and none of objects with some")
     own = settings_of(whole) | started
@@ -151,25 +153,27 @@ def _whole_rows(path: Path, notes: list[str]) -> Any:
     found: list[Any] = []
     at = 1
     with suppress(json.JSONDecodeError):  # of the row that was cut
-        while at < len(text):
-            at += len(text[at : at + 99]) - len(text[at : at + 99].lstrip(", \t\r\n"))
-            row, at = decode(text, at)
+        while gap := _BETWEEN_ROWS.match(text, at):
+            row, at = decode(text, gap.end())
             found.append(row)
     notes.append("the file is cut: its last row was left out")
     return found
 
 
-def _read_epochs(path: Path, metric: str | None) -> list[Trace]:
-    """Read documents of one row each, or one of them, by the numbers of their epochs."""
-    numbered = {
+def _epochs(path: Path) -> dict[int, Path]:
+    """Give files by the numbers of their epochs: one, or all that are one `unit`."""
+    return {
         int(match[2]): file
-        for file in path.parent.glob(path.name)
-        if (match := _EPOCH.fullmatch(file.name))
+        for file in path.parent.iterdir()
+        if (match := _EPOCH.fullmatch(file.name)) and path in (file, unit(file))
     }
+
+
+def _read_epochs(epochs: Mapping[int, Path], metric: str | None, path: Path) -> list[Trace]:
+    """Read documents of one row each."""
     rows = LogRows()
-    for epoch in sorted(numbered):
-        document = parsed(numbered[epoch])
-        rows.add({"epoch": float(epoch), **dict(flat(document, "/"))})
+    for epoch in sorted(epochs):
+        rows.add({"epoch": float(epoch), **dict(flat(parsed(epochs[epoch]), "/"))})
     return [to_trace(rows.series(), metric, path, path.name)]
 
 
