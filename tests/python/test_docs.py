@@ -294,14 +294,14 @@ def test_the_table_of_the_slurm_page_has_the_columns_of_the_program(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("typer")
-    from glidepath.cli import _slurm
+    from glidepath.cli import _slurm_rounds
 
     job = SimpleNamespace(id="4711", state="RUNNING")
     law = SimpleNamespace(last_step=0.0, probability=math.nan, verdict="unknown", problem="")
     view = SimpleNamespace(
         job=job, forecast=law, tier="a", planned="", starts_s=None, finish_s=None, reason=""
     )
-    _slurm._table(SimpleNamespace(views=[view]))
+    _slurm_rounds.print_jobs(SimpleNamespace(views=[view]))
     page = (ROOT / "docs" / "slurm.md").read_text()
     (shown,) = re.findall(r"^job +state .*$", page, re.MULTILINE)
     assert capsys.readouterr().out.splitlines()[0].split() == shown.split()

@@ -7,16 +7,12 @@ import math
 import os
 import shlex
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glidepath._answer import SHOWN_LEVELS, decision_keys, duration, quantile_keys, starts
 from glidepath._core import InputError
-from glidepath._pictures import series
-from glidepath._verdicts import meaning
 from glidepath.cli._console import (
     ANSWER,
     INTERRUPTED,
@@ -29,12 +25,11 @@ from glidepath.cli._console import (
     check_seed,
     emit,
     say,
-    shown,
     stderr,
-    stdout,
     was_typed,
 )
 from glidepath.cli._signals import StopSignals
+from glidepath.cli._slurm_rounds import document, print_jobs, print_round, story
 from glidepath.engines._slurm_defaults import (
     GRACE_S,
     OBJECTIVE,
@@ -45,7 +40,7 @@ from glidepath.engines._slurm_defaults import (
 )
 
 if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
-    from glidepath.engines.slurm import Event, JobView, Pilot, Round
+    from glidepath.engines.slurm import Pilot, Round
 
 app = typer.Typer(
     name="slurm",
@@ -242,7 +237,7 @@ def status(
     """Show your jobs: forecast, verdict, tier, reason. Changes nothing."""
     given = locals()
     del given["as_json"]
-    return _show([_pilot(**given).look()], as_json=as_json, with_commands=False)
+    return _show(_pilot(**given).look(), as_json=as_json, with_commands=False)
 
 
 @app.command(epilog="Example: glidepath slurm plan --tiers slow=1,fast=3")
@@ -264,7 +259,7 @@ def plan(
     """Show the exact commands that a round would run now. Changes nothing."""
     given = locals()
     del given["as_json"]
-    return _show([_pilot(**given).look()], as_json=as_json, with_commands=True)
+    return _show(_pilot(**given).look(), as_json=as_json, with_commands=True)
 
 
 @app.command(epilog="Example: glidepath slurm run --tiers slow=1,fast=3")
@@ -302,14 +297,14 @@ def run(
             _warn(result.remark)
         if not as_json:
             seen.clear()  # the last one will do
-            _print_round(result)
+            print_round(result)
         seen.append(result)
 
     with StopSignals() as stop:
         pilot.run(rounds=rounds, stop=stop, on_round=note)
         caught = stop.numbers_caught()
     if as_json:
-        emit({"rounds": [_document(result) for result in seen]})
+        emit({"rounds": [document(result) for result in seen]})
     if caught:
         return INTERRUPTED if signal.SIGINT in caught else ANSWER
     if seen and seen[-1].trouble:
@@ -317,16 +312,6 @@ def run(
             _warn(seen[-1].trouble)
         return WARNING
     return ANSWER
-
-
-def _print_round(result: Round) -> None:
-    clock = time.strftime("%H:%M:%S", time.localtime(result.at_s))
-    say(f"{clock} {'! ' if result.trouble else ''}{result.summary}")
-    for command in result.commands:
-        say(f"    {shlex.join(command)}")
-    for outcome in result.outcomes:
-        if outcome.status != "done":
-            say(f"    {outcome.status}: {outcome.action.job.id} {outcome.detail}")
 
 
 @app.command(epilog="Example: glidepath slurm why 4711")
@@ -362,125 +347,21 @@ def why(
     return ANSWER
 
 
-def story(events: list[Event]) -> list[str]:
-    """Write the events of one job as lines."""
-    lines = []
-    for event in events:
-        clock = time.strftime("%d %b %H:%M:%S", time.localtime(event.at_s))
-        detail = event.detail or {}
-        if event.kind == "forecast":
-            odds = detail.get("probability")
-            where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
-            seen = detail["observed_to"]
-            what = f"step {series.count(seen)}" if seen else "no log yet"
-            if odds is not None:
-                what += f", P(target) {series.chance(odds, 2)}, {meaning(detail['verdict']).words}"
-            lines.append(f"{clock}  {where}: {what}; {event.why}")
-        elif event.phase in ("intended", "advised"):
-            lines.append(f"{clock}  {event.phase} {event.kind}: {event.why}")
-            lines.append(f"{'':17}$ {event.command}")
-        else:
-            said = f": {detail['said']}" if "said" in detail else ""
-            lines.append(f"{clock}  {event.phase} {event.kind}{said}")
-    return lines
-
-
-def _row(view: JobView) -> dict[str, Any]:
-    forecast, request = view.forecast, view.request
-    levels = SHOWN_LEVELS if forecast.remaining else ()
-    return {
-        "job": view.job.id,
-        "user": view.job.user,
-        "run": view.job.name,
-        "metric": forecast.metric or request.metric or None,
-        "state": view.job.state,
-        "tier": view.tier,
-        "planned_tier": view.planned,
-        "observed_to": forecast.last_step,
-        "loss": forecast.last_value,
-        **decision_keys(
-            target=request.target,
-            budget=request.budget,
-            reached_by=forecast.reached_by,
-            verdict=forecast.verdict,
-            probability=forecast.probability,
-            reason=view.reason or forecast.reason or forecast.problem,
-            observed_to=forecast.last_step,
-            reach=[forecast.last_step + forecast.quantile(level) for level in levels] or None,
-        ),
-        **quantile_keys("seconds", view.finish_s),
-        **quantile_keys("starts", view.starts_s),
-    }
-
-
-def _document(result: Round) -> dict[str, Any]:
-    return {
-        "at_s": result.at_s,
-        "mode": result.mode,
-        "trouble": result.trouble,
-        "jobs": [_row(view) for view in result.views],
-        "commands": [list(command) for command in result.commands],
-        "results": [
-            {"job": o.action.job.id, "kind": o.action.kind, "status": o.status, "said": o.detail}
-            for o in result.outcomes
-        ],
-    }
-
-
 def _warn(sentence: str) -> None:
     say(f"glidepath: {sentence}", to=stderr)
 
 
-def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> int:
-    last = rounds[-1] if rounds else None
+def _show(result: Round, *, as_json: bool, with_commands: bool) -> int:
     if as_json:
-        emit({"rounds": [_document(result) for result in rounds]})
-    elif last is not None and not last.trouble:
-        _table(last)
+        emit({"rounds": [document(result)]})
+    elif not result.trouble:
+        print_jobs(result)
         if with_commands:
-            for command in last.commands:
+            for command in result.commands:
                 say(shlex.join(command))
-    if last is not None and last.remark:
-        _warn(last.remark)
-    if last is not None and last.trouble:
-        _warn(last.trouble)
+    if result.remark:
+        _warn(result.remark)
+    if result.trouble:
+        _warn(result.trouble)
         return WARNING
     return ANSWER
-
-
-def _table(result: Round) -> None:
-    if not result.views:
-        say('No jobs take part: submit some with --comment "glidepath target=… budget=…".')
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("job", "state", "tier", "starts", "step", "P(target)", "left", "verdict"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("reason", min_width=24)
-    for view in result.views:
-        forecast = view.forecast
-        moves = view.planned and view.planned != view.tier
-        row = (
-            view.job.id,
-            view.job.state.lower(),
-            f"{view.tier} → {view.planned}" if moves else view.tier,
-            "" if view.starts_s is None else starts(view.starts_s),
-            series.count(forecast.last_step) if forecast.last_step else "",
-            "" if math.isnan(forecast.probability) else series.chance(forecast.probability, 2),
-            _left(view),
-            meaning(forecast.verdict).words,
-            view.reason or forecast.problem,
-        )
-        table.add_row(*map(shown, row))
-    console = stdout if stdout.is_terminal else Console(width=160)
-    console.print(table)
-
-
-def _left(view: JobView) -> str:
-    """Write the time that a job still needs: median, and the 10 % and 90 % quantiles."""
-    if view.finish_s is None:
-        return ""
-    low, middle, high = (duration(t) for t in view.finish_s)
-    return middle if low == high else f"{middle} ({low} to {high})"
