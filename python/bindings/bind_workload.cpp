@@ -251,6 +251,10 @@ void bind_workload(pybind11::module_& module) {
       .def_readonly("tiers", &Workload::tiers)
       .def_readonly("pairs", &Workload::pairs)
       .def_readonly("notes", &Workload::notes)
+      .def(
+          "note",
+          [](Workload& workload, std::string text) { workload.notes.push_back(std::move(text)); },
+          py::arg("text"))
       .def_property_readonly("job_count", [](const Workload& w) { return w.jobs.size(); })
       .def_property_readonly("lower_bound_jct_s",
                              [](const Workload& workload) {

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, PairSpeeds, Tier
+from glidepath._job_logs import read_job_log
 from glidepath._results import Shown, counted, same
 from glidepath._trace import Trace, as_traces, of_record
 from glidepath.readers._formats import refusing
@@ -123,7 +124,9 @@ class Workload(Shown):
             Tiresias (``job_id,submit_time,num_gpu,duration``). Perhaps also ``user``, ``class``,
             ``memory_gb``, ``utilization``, ``sm_activity``, ``memory_activity``, ``weight``,
             ``priority``, ``deadline_s`` and ``restart_s``. Of other columns, and of jobs of 0 GPUs,
-            which are left out, `notes` has a sentence.
+            which are left out, `notes` has a sentence. Or what ``sacct --parsable2`` prints, a log
+            in the Standard Workload Format, or a table with the names of Helios, Acme or Philly;
+            submissions of these count from the first.
         gpus : int
             GPUs of the cluster.
         gpus_per_node : int, optional
@@ -137,7 +140,20 @@ class Workload(Shown):
         IoError
             Naming file and line.
         """
-        return cls._of(_core.workload_from_trace(path, gpus, gpus_per_node))
+        try:
+            return cls._of(_core.workload_from_trace(path, gpus, gpus_per_node))
+        except IoError as error:
+            refused = error
+        file, per_node = Path(os.fsdecode(path)), gpus_per_node or 1
+        with refusing(str(file)):
+            log = read_job_log(file, gpus)
+        if log is None:
+            raise refused
+        tier = Tier("gpu", gpus // per_node, per_node)
+        found = cls([tier], log.jobs, name=Path(file.stem).stem)
+        for note in log.notes:
+            found._record.note(note)
+        return found
 
     @classmethod
     def from_gavel(
