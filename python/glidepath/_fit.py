@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import checked
+from glidepath._columns import values_of
 from glidepath._core import FitScore
 from glidepath._results import Recorded, counted, require
-from glidepath._trace import Trace, as_trace, values_of
+from glidepath._trace import Trace, as_trace
 
 if TYPE_CHECKING:
     from glidepath._core import FitRecord

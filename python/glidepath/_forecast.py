@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS, quantile_name
 from glidepath._arguments import checked
+from glidepath._columns import array_of, values_of
 from glidepath._core import InputError
 from glidepath._json import plain, restored, restoring
 from glidepath._past_runs import constants_of, past_of
 from glidepath._results import Recorded, counted, require, same
 from glidepath._schedule import schedule_record
-from glidepath._trace import array_of, as_trace, refuse_traces, values_of
+from glidepath._trace import as_trace, refuse_traces
 
 if TYPE_CHECKING:
     from glidepath._core import ForecastBatchRecord, ForecastRecord

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._trace import array_of
+from glidepath._columns import array_of
 
 Floats = NDArray[np.float64]
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
+from glidepath._columns import array_of, values_of
 from glidepath._core import InputError
 from glidepath._json import restoring
 from glidepath._results import Recorded, counted, require
-from glidepath._trace import array_of, as_trace, values_of
+from glidepath._trace import as_trace
 
 if TYPE_CHECKING:
     from glidepath._core import ScheduleRecord

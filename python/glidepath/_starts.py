@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._answer import duration, quantile_name
 from glidepath._arguments import check_threads, checked
+from glidepath._columns import values_of
 from glidepath._core import InputError, Job, Snapshot
 from glidepath._results import Result, require
-from glidepath._trace import values_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

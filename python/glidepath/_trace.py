@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -15,55 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import checked, number
+from glidepath._columns import column_of, unmasked
 from glidepath._core import InputError
 from glidepath._results import Result, counted, require
 
 Floats = NDArray[np.float64]
 _PACE_ROWS = 32  # last rows whose median pace is the speed now
 Direction = Literal["min", "max"]
-
-
-def unmasked(values: Any) -> Any:
-    """Give a masked array of numbers with NaN where it is masked; anything else as it is."""
-    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "fiub":
-        return np.ma.filled(values.astype(np.float64), math.nan)
-    return values
-
-
-def array_of(values: ArrayLike, name: str, ndim: int = 1) -> NDArray[Any]:
-    """Give an array of numbers of so many dimensions; whatever else is refused by its name."""
-    try:
-        found = np.asarray(unmasked(values))
-    except ValueError:
-        raise InputError(f"{name}: its rows differ in length") from None
-    except (RuntimeError, TypeError) as error:  # of a tensor with gradients, on a GPU, in bfloat16
-        raise TypeError(
-            f"{name}: a {type(values).__name__} is no array of numbers: {error}"
-        ) from None
-    if found.dtype.kind not in "fiub" and found.size > 0:
-        raise TypeError(f"{name}: expected an array of numbers, got dtype {found.dtype}")
-    if found.ndim != ndim:
-        plural = "" if ndim == 1 else "s"
-        raise InputError(f"{name}: expected {ndim} dimension{plural}, got {found.ndim}")
-    return found
-
-
-def values_of(given: ArrayLike, name: str) -> Floats:
-    """Give one number or many as a column."""
-    many: Any = given
-    with suppress(ValueError, RuntimeError, TypeError):  # what is no array is refused below
-        many = given if np.ndim(unmasked(given)) else [given]
-    return _column(many, name)
-
-
-def _column(values: ArrayLike, name: str) -> Floats:
-    """Give a read-only column of float64: the array itself where it is one, else a copy."""
-    found = array_of(values, name)
-    if found.dtype == np.float64 and found.flags.c_contiguous and not found.flags.writeable:
-        return found
-    column = np.array(found, dtype=np.float64, order="C")
-    column.flags.writeable = False
-    return column
 
 
 def _encodable(text: str, field: str) -> str:
@@ -77,7 +34,7 @@ def _beside(values: ArrayLike | None, name: str, points: int) -> Floats | None:
     """Check an optional column: as long as the others, NaN where it was not recorded."""
     if values is None:
         return None
-    column = _column(values, name)
+    column = column_of(values, name)
     if column.size != points:
         raise InputError(f"trace: {points} steps but {column.size} of {name}")
     return column
@@ -178,7 +135,7 @@ class Trace(Result):
         given: Any = direction
         if not isinstance(given, str) or given not in ("min", "max"):
             raise InputError(f"trace: direction is {direction!r}, expected 'min' or 'max'")
-        steps, losses = _column(step, "step"), _column(loss, "loss")
+        steps, losses = column_of(step, "step"), column_of(loss, "loss")
         _core.validate_trace(steps, losses)
         rates = _beside(lr, "lr", steps.size)
         if rates is not None:

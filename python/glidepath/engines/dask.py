@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from glidepath._columns import values_of
 from glidepath._core import InputError
 from glidepath._drafts import draft_of
 from glidepath._fit import FAMILIES
 from glidepath._forecast import forecast_batch
 from glidepath._results import require
-from glidepath._trace import values_of
 from glidepath.engines._dask_parts import _cuts, _parts, _Piece, _pieces, _sampled_cuts
 from glidepath.engines._dask_tasks import _Question, _scatter, _task
 from glidepath.engines._scratch import scratch_folder

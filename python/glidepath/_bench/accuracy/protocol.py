@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._answer import SHOWN_LEVELS
+from glidepath._columns import unmasked
 from glidepath._core import InputError
 from glidepath._forecast import Forecast
 from glidepath._reach import Reach
 from glidepath._schedule import Schedule
-from glidepath._trace import Trace, unmasked
+from glidepath._trace import Trace
 
 Floats = NDArray[np.float64]
 
