@@ -13,6 +13,7 @@ from glidepath._accelerator import (
     fit_scaling,
     options_of,
 )
+from glidepath._clean import Cleaned, clean
 from glidepath._compare import Comparison, compare
 from glidepath._core import (
     Allocation,
@@ -71,7 +72,7 @@ from glidepath._sharing import (
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._starts import StartTimes, start_times
 from glidepath._step_profile import StepProfile
-from glidepath._trace import Cleaned, Trace, clean
+from glidepath._trace import Trace
 from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
 from glidepath.readers._open import MetricInfo, metrics_of, read_traces
