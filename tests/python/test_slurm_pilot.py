@@ -253,6 +253,33 @@ def test_a_waiting_job_gets_the_time_limit_it_needs(world: World) -> None:
     assert run.job.limit_s >= 2000 / 1.0 - run.step or run.job.limit_s > 600
 
 
+@pytest.mark.parametrize(
+    ("comment", "cancel", "verdict"),
+    [
+        (f"{EASY} stop=no", True, "reached"),
+        (EASY, False, "reached"),
+        (EASY.replace("target=0.4 budget=2000", "budget=100"), True, "unknown"),
+    ],
+)
+def test_a_job_that_may_not_be_ended_is_not_ended_by_its_time_limit(
+    tmp_path: Path, comment: str, verdict: str, *, cancel: bool
+) -> None:
+    """It has reached its target, or is past its budget, and runs on all the same."""
+    world = World(tmp_path, cancel=cancel)
+    run = world.submit(job(1, comment, limit_s=24 * 3600.0), steps_per_s=1.0, save_every=10)
+    world.cluster.advance(300)
+    world.cluster.requeue("1")
+    world.cluster.advance(5)
+    for number in range(2, 9):  # no room for it
+        blocker = world.submit(replace(job(number, ""), user="other"), number, steps_per_s=0.001)
+        blocker.job = replace(blocker.job, partition=("bronze", "silver", "gold")[number % 3])
+    world.cluster.advance(1)
+    views = [world.pilot.round().views[0] for _ in range(2)]
+    assert views[-1].forecast.verdict == verdict
+    assert run.job.state == "PENDING"
+    assert run.job.limit_s >= 2000 - run.step
+
+
 def test_a_deferred_job_starts_by_itself_when_nobody_comes_back(world: World) -> None:
     for number in range(9):
         world.submit(job(number), number, budget=100)

@@ -87,7 +87,7 @@ class ActionPlanner:
         """Settle a job that leaves no choice; False for a job to plan with."""
         job, request, forecast = view.job, view.request, view.forecast
         move = job.move
-        may_end = self.options.cancel and request.stop
+        may_end = self._may_end(request)
         wanted = self._wanted(job)
         if wanted:
             view.kept_waiting = True
@@ -122,6 +122,10 @@ class ActionPlanner:
             other = next(name for name in listed if name not in self.tiers)
             return self._leave(view, f"names no tiers=, and {other} is not one: left as it is")
         return False
+
+    def _may_end(self, request: JobRequest) -> bool:
+        """Whether a job may be ended before its budget, be it by a time limit."""
+        return self.options.cancel and request.stop
 
     def _bar(self, view: JobView) -> bool:
         """Leave a job alone that Slurm starts for no GPU, but not where it came by our doing."""
@@ -393,9 +397,13 @@ class ActionPlanner:
             tiers = self._tiers_of(view)
             if request.checkpoint == "none" or not tiers or not view.base_rate:
                 continue
+            steps = request.budget - forecast.last_step
+            if steps <= 0:
+                continue
             # The last sample stands for the 98th percentile and above: where that is never, the
             # job gets the time for its whole budget.
-            steps = min(forecast.remaining[-1] * 1.1, request.budget - forecast.last_step)
+            if self._may_end(request):
+                steps = min(forecast.remaining[-1] * 1.1, steps)
             slowest = min(tier.speed for tier in tiers)
             need = (1.2 * steps / (view.base_rate * slowest) + self.options.restart_s) / 60
             minutes = _round_up(need)
