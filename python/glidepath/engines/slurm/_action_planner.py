@@ -116,7 +116,7 @@ class ActionPlanner:
         if sent_back:
             return self._leave(view, f"stays: Slurm did not start it elsewhere ({sent_back})")
         if job.state == "RUNNING":
-            return self._settle_running(view, request)
+            return self._settle_running(view)
         if not self._named_tiers(view):
             listed = self._submitted_to(job).split(",")
             other = next(name for name in listed if name not in self.tiers)
@@ -145,12 +145,12 @@ class ActionPlanner:
         why = job.kept_waiting(self.now_s)
         return "" if why == BEGINS_LATER and self._deferred(job) else why
 
-    def _settle_running(self, view: JobView, request: JobRequest) -> bool:
+    def _settle_running(self, view: JobView) -> bool:
         job = view.job
         down = self.cluster.down_node(job)
         if down:
             return self._leave(view, f"runs on: its node {down} takes no new job")
-        if request.checkpoint == "none":
+        if view.request.checkpoint == "none":
             return self._leave(view, "runs on: it writes no checkpoint")
         if self.history.moves[job.id] >= _MOVES_PER_HOUR:
             return self._leave(view, f"runs on: moved {self.history.moves[job.id]} times this hour")
@@ -293,12 +293,10 @@ class ActionPlanner:
             elif not free:
                 view.reason = "waits: others hold the GPUs of its tiers"
             else:
-                tiers = free
                 view.base_rate = view.base_rate or usual
+                self._finish(view)
                 candidates.append(view)
-                options.append(tiers)
-        for view in candidates:
-            self._finish(view)
+                options.append(free)
         if not candidates:
             return
         names = list(self.tiers)
