@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import glidepath as gp
-from glidepath._workload import csv_rows
+from glidepath._csv_rows import csv_rows
 
 # GPUs per node and nodes of Sia's heterogeneous cluster.
 TIERS = {"aws": ("T4", 4, 6), "rtx": ("RTX 2080 Ti", 8, 3), "dgx-ext": ("A100", 8, 2)}

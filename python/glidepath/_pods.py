@@ -10,7 +10,7 @@ from typing import TypeVar
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import FreeNode, IoError, Pod, PodPlace, PodPolicyInfo
-from glidepath._workload import read_rows
+from glidepath._csv_rows import read_rows
 
 T = TypeVar("T")
 _NODES = ("node", "cpu_milli", "memory_mib", "gpus", "gpu_model")

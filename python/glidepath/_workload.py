@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, PairSpeeds, Tier
+from glidepath._csv_rows import read_rows
 from glidepath._job_logs import read_job_log
 from glidepath._results import Shown, counted, same
 from glidepath._trace import Trace, as_traces, of_record
@@ -295,26 +296,6 @@ class Workload(Shown):
         for tier in self.tiers:
             yield tier.name, f"{counted(tier.gpus, 'GPU')} {tier.gpu}".rstrip()
         yield from (("note", note) for note in self.notes)
-
-
-def read_rows(
-    path: str | os.PathLike[str], *needed: str
-) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Columns of a CSV file, plain or gzip, and its rows with their lines.
-
-    IoError names file and line: of a column of `needed` that is not there, of a row that does not
-    fit the header.
-    """
-    table = _core.read_cells(path, needed)
-    columns = table.columns
-    return columns, [
-        (line, dict(zip(columns, map(str.strip, cells), strict=True))) for line, cells in table.rows
-    ]
-
-
-def csv_rows(path: str | os.PathLike[str], *needed: str) -> list[dict[str, str]]:
-    """Rows of a CSV file, as `read_rows` gives them, without their lines."""
-    return [row for _, row in read_rows(path, *needed)[1]]
 
 
 def _placed_rows(path: str | os.PathLike[str], *needed: str) -> list[dict[str, str]]:

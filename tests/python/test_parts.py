@@ -13,8 +13,8 @@ import pytest
 import glidepath as gp
 from glidepath import cli
 from glidepath._bench import pods, sharing, slices
+from glidepath._csv_rows import csv_rows
 from glidepath._pods import read_free_nodes, read_pods
-from glidepath._workload import csv_rows
 
 
 def test_two_parts_share_a_gpu_and_a_third_takes_another() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import glidepath as gp
-from glidepath._workload import csv_rows
+from glidepath._csv_rows import csv_rows
 
 Measured = tuple[int, int, float, float]  # gpus, nodes, batch per GPU, seconds
 

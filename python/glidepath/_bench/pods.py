@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import glidepath as gp
+from glidepath._csv_rows import csv_rows
 from glidepath._pods import read_free_nodes, read_pods
-from glidepath._workload import csv_rows
 
 WORKLOADS = ("gpushare40", "gpushare100", "multigpu20", "multigpu50")
 # What the published table calls the policies.

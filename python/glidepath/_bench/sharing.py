@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import glidepath as gp
-from glidepath._workload import csv_rows
+from glidepath._csv_rows import csv_rows
 
 Floats = NDArray[np.float64]
 Kind = tuple[str, int]  # a model and its batch size

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import glidepath as gp
 from glidepath._bench.sharing import Kind, profiles
-from glidepath._workload import csv_rows
+from glidepath._csv_rows import csv_rows
 
 Floats = NDArray[np.float64]
 NAMES = [each.name for each in gp.slices()]
