@@ -322,7 +322,7 @@ struct BelievedSteps {
 };
 
 struct StartOptions {
-  int samples = 100;
+  int samples = 200;
   std::uint64_t seed = 0;
   /// A job that has not started by then counts as infinity; so does one that still waits when 20
   /// jobs have come for each job of the snapshot and of `recent`.

@@ -30,8 +30,8 @@ using detail::Script;
 
 constexpr int kMaxSamples = 1'000'000;
 constexpr std::ptrdiff_t kJobsPerBlock = 32;
-constexpr std::size_t kHalvings = 4;       ///< of the samples that play on
-constexpr double kKeptShare = 0.25;        ///< of the jobs that wait, from one to the next
+constexpr std::size_t kHalvings = 4;       ///< of the samples that play on, each time half
+constexpr double kKeptShare = 0.5;         ///< of the jobs that waited still do
 constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
 constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
 constexpr double kRoundingSeconds = 1e-3;  ///< of times that are sums of others
@@ -351,10 +351,10 @@ class Scripting {
   std::vector<double> events_;  ///< increasing
 };
 
-/// The law of each start, from samples of which ever fewer play on. Once all but a quarter of the
-/// waiting jobs have started half of the samples stop, once all but a sixteenth half of the others,
-/// and so on: the error is least for its price where samples are as many as the square root of what
-/// is still to be learned (Neyman 1934). Those that play on to the end come first, and tell when.
+/// The law of each start, from samples of which ever fewer play on: once half of the waiting jobs
+/// have started half of the samples stop, once all but a quarter half of the others, and so on. So
+/// a sample costs little, and most of them see what most jobs wait for. Those that play on to the
+/// end come first, and tell when.
 class StartLaws {
  public:
   StartLaws(const Script& script, Execution execution)
