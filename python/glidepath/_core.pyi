@@ -1747,7 +1747,7 @@ class StartOptions:
     def __init__(
         self,
         *,
-        samples: typing.SupportsIndex = 100,
+        samples: typing.SupportsIndex = 200,
         seed: typing.SupportsIndex = 0,
         horizon_s: Float = 2592000.0,
         levels: ArrayLike | None = None,
