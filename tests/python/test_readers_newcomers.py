@@ -413,9 +413,17 @@ def test_the_rows_of_each_split_are_metrics_of_their_own(tmp_path: Path) -> None
         check(one(file, "val/loss"), BY_ROW, [x + 1 for x in LOSSES])
 
 
-def test_a_trailer_that_repeats_the_best_iteration_is_no_restart(tmp_path: Path) -> None:
-    text = lines("[{i}]\tvalid_0's binary_logloss: {x}")
-    text += "Early stopping, best iteration is:\n[3]\tvalid_0's binary_logloss: 2.7321\n"
+@pytest.mark.parametrize(
+    ("name", "trailer"),
+    [
+        ("valid_0's binary_logloss: ", "Early stopping, best iteration is:"),  # LightGBM
+        ("validation_0-rmse:", "Stopping. Best iteration:"),  # XGBoost
+    ],
+)
+def test_a_trailer_that_repeats_the_best_iteration_is_no_restart(
+    name: str, trailer: str, tmp_path: Path
+) -> None:
+    text = lines(f"[{{i}}]\t{name}{{x}}") + f"{trailer}\n[3]\t{name}2.7321\n\n"
     check(one(write(tmp_path / "log", text)), BY_ROW, LOSSES)
 
 

@@ -20,8 +20,9 @@ namespace glidepath::detail {
 namespace {
 
 constexpr std::size_t kPieceLetters = std::size_t{1} << 20;  // of a line that are read at once
-// A line after which the next one says again what was said before: LightGBM's.
-constexpr std::string_view kRepeats = "est iteration is";
+// A line after which the next one says again what was said before: LightGBM's, and XGBoost's, which
+// ends so.
+constexpr std::string_view kRepeats = "est iteration is", kRepeatsBelow = "est iteration:";
 constexpr std::size_t kLongestHeading = 20;
 
 /// Gives the lines of a file that have numbers; a table between rules is one.
@@ -76,7 +77,8 @@ class LineSource {
   }
 
   bool add_line(std::string_view text, NameReader& names, const Take& take) {
-    if (std::exchange(repeats_, contains(text, kRepeats))) return true;
+    const bool repeats = contains(text, kRepeats) || stripped(text).ends_with(kRepeatsBelow);
+    if (std::exchange(repeats_, repeats)) return true;
     if (std::optional<Line> row = tables_.ruled(text)) return row->counters.empty() || take(*row);
     if (part_ == LogPart::tables || row_between_rules(text)) return true;
     if (!block_.cells.empty() || !block_.counters.empty()) {
