@@ -189,8 +189,12 @@ bool each_line(const std::filesystem::path& file, LogPart part, std::size_t most
     const bool progress = line.by_column || is_bar(line.text);
     if (progress) line.counters.erase_if([](const std::string& name) { return is_within(name); });
     for (const auto& [name, far] : line.totals) {
-      const bool of_others = line.held_out && is_within(name);  // another number of batches
-      if (line.counters.find(name) != nullptr && !of_others) totals.put(name, far);
+      if (line.counters.find(name) == nullptr) continue;
+      if (!line.held_out) {
+        totals.put(name, far);
+      } else if (!is_within(name)) {  // which is another number of batches
+        totals.put_first(name, far);  // so are iterations of an epoch, where training has told its
+      }
     }
     line.own = own_counters(line.counters);
     line.run = source.run_name();
