@@ -148,6 +148,47 @@ def test_the_pilot_reads_the_metric_that_all_others_read(tmp_path: Path, name: s
     assert list(seen.trace.loss) == list(trace.loss)
 
 
+# Of every third step there is a value of the last column.
+HANDS = {
+    "lines that end as the csv module ends them": lambda i: (
+        f"{i},{3 / i},{'' if i % 3 else 0.5}\r\n"
+    ),
+    "blanks behind commas": lambda i: f"{i}, {3 / i}, {' ' if i % 3 else 0.5}\n",
+    "a word for no value": lambda i: f"{i},{3 / i},{'None' if i % 3 else 0.5}\n",
+    "every cell in quotes": lambda i: f'"{i}","{3 / i}","{"" if i % 3 else 0.5}"\n',
+    "lines that end in CR": lambda i: f"{i},{3 / i},{'' if i % 3 else 0.5}\r",
+}
+
+
+@pytest.mark.parametrize("metric", ["", "val_loss"])
+@pytest.mark.parametrize("hand", HANDS)
+def test_a_log_by_another_hand_is_read_as_all_others_read_it(
+    tmp_path: Path, hand: str, metric: str
+) -> None:
+    rows = [HANDS[hand](i) for i in ROWS]
+    end = rows[0][len(rows[0].rstrip()) :]
+    log = tmp_path / "a.csv"
+    log.write_bytes(f"step,loss,val_loss{end}{''.join(rows)}".encode())
+    seen = TraceStore().read(log, metric=metric)
+    (trace,) = gp.read_traces(log, metric=metric or None)
+    assert seen.trace is not None, seen.problem
+    assert seen.trace.metric == trace.metric
+    assert list(seen.trace.step) == list(trace.step)
+    assert list(seen.trace.loss) == list(trace.loss)
+
+
+def test_commas_within_quotes_hide_no_line(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss,note\n" + "".join(f'{i},{3 / i},"a, b"\n' for i in ROWS))
+    assert TraceStore().read(log).trace.loss.size == len(ROWS)
+
+
+def test_a_log_with_two_columns_of_one_name_is_refused_as_everywhere(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss,loss\n" + "".join(f"{i},{3 / i},{4 / i}\n" for i in ROWS))
+    assert TraceStore().read(log).problem == f"{log}:1: two columns are called 'loss'"
+
+
 def test_a_log_whose_later_lines_say_another_metric_is_read_anew(tmp_path: Path) -> None:
     log, store = tmp_path / "a.csv", TraceStore()
     log.write_text("step,loss,eval_acc\n1,,0.5\n2,,0.6\n")

@@ -104,6 +104,7 @@ class _Growing:
     loss: array[float] = field(default_factory=lambda: array("d"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
     points: Counter[str] = field(default_factory=Counter)  # numbers by the name of their column
+    rows: int = 0  # that stand below a header or name their cells
     bad_lines: int = 0
     ends_in_header: bool = False  # a header of its own, behind the rows of somebody else
 
@@ -124,7 +125,8 @@ class _Growing:
                 return
             self.offset += len(whole)
             self.end = (self.end + whole[-_END_BYTES:])[-_END_BYTES:]
-            self.feed(whole.decode("utf-8", errors="replace").split("\n"), metric)
+            text = whole.decode("utf-8", errors="replace").replace("\r\n", "\n")
+            self.feed(text.split("\n"), metric)
             self._check_length(file.name)
             file.seek(self.offset)
 
@@ -171,6 +173,7 @@ class _Growing:
         ):
             return False
         self.points, self.metric = points, taken
+        self.rows += len(rows)
         self.step.extend(steps.tolist())
         self.loss.extend(losses.tolist())
         self.seconds.extend(seconds.tolist())
@@ -189,6 +192,7 @@ class _Growing:
         for record in records:
             self.points.update(name for name, value in record.items() if _is_number(value))
         self.metric = self._taken(self.points, metric)
+        self.rows += len(records)
         for record in records:
             try:
                 row = self._row(record)
@@ -211,6 +215,8 @@ class _Growing:
             if self.header is not None:
                 return dict(zip(self.header, line.split(","), strict=True))
             header = _names_of(line)
+            if len({*header}) < len(header):  # one column would hide the other
+                raise ValueError(line)
             _counters(tuple(header))  # a first line without a step is not a header
             self.header = header
         except (ValueError, KeyError, RecursionError):
@@ -330,7 +336,10 @@ class TraceStore:
         if path.suffix not in (".csv", ".jsonl", ".json", ".log", ".txt") or path.is_dir():
             return None
         with open_as(path, user) as file:
-            if file.read(256).startswith((b"\x1f\x8b", b"curve,", b"[")):
+            start = file.read(256)
+            if start.startswith((b"\x1f\x8b", b"curve,", b"[")):
+                return None
+            if b"\r" in start and b"\n" not in start:  # which ends its lines
                 return None
             status = os.fstat(file.fileno())
             growing = self._growing.setdefault(key, _Growing())
@@ -342,11 +351,10 @@ class TraceStore:
                 growing = self._growing[key] = _Growing(identity, growing.best())
                 growing.read(file, metric)
         count = len(growing.step)
-        if count == 0:
-            empty = not growing.points and not growing.bad_lines
-            return Progress(problem=f"{path} has no points yet") if empty else None
-        if growing.bad_lines > max(2, 0.01 * count):
-            return Progress(problem=f"{path}: {growing.bad_lines} lines cannot be read")
+        if growing.rows == growing.bad_lines == 0:
+            return Progress(problem=f"{path} has no points yet")
+        if count == 0 or growing.bad_lines > max(2, 0.01 * count):
+            return None  # cells in quotes, a word for no value: or damage, which it names
         if not metric and not any(growing.loss):  # which gives way to another metric there
             return None
         trace = Trace(
