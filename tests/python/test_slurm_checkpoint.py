@@ -176,3 +176,12 @@ def test_a_log_goes_on_after_a_line_that_was_cut(tmp_path: Path) -> None:
     step, loss, seconds = text[3].split(",")
     assert (step, loss) == ("2", "1.5")
     assert 30 <= float(seconds) < 40
+
+
+@pytest.mark.parametrize("cut", ["2,1.5,6", "2,1.5,61.25\n3,1.2,nan\n4,1.1,6"])
+def test_seconds_go_on_from_the_last_whole_line_that_has_some(tmp_path: Path, cut: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"step,loss,seconds\n1,2,60.5\n{cut}")
+    with checkpoint.TraceLog(path) as log:
+        log.add(5, 1.0)
+    assert 60 <= float(path.read_text().splitlines()[-1].split(",")[2]) < 70

@@ -21,6 +21,7 @@ that uses either of them does not need this module.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import signal
@@ -179,13 +180,17 @@ class TraceLog:
 
     def _last(self) -> tuple[float, bool]:
         """Seconds of the last whole line, and whether the file ends with one."""
-        with contextlib.suppress(FileNotFoundError):
+        try:
             text = self.path.read_text(encoding="utf-8", errors="replace")
-            for line in reversed(text.splitlines()):
-                with contextlib.suppress(ValueError, IndexError):
-                    return float(line.split(",")[2]), text.endswith("\n")
-            return 0.0, not text or text.endswith("\n")
-        return 0.0, True
+        except FileNotFoundError:
+            return 0.0, True
+        lines = text.split("\n")  # the last one is unfinished, or there is nothing in it
+        for line in reversed(lines[:-1]):
+            with contextlib.suppress(ValueError, IndexError):
+                seconds = float(line.split(",")[2])
+                if math.isfinite(seconds):
+                    return seconds, not lines[-1]
+        return 0.0, not lines[-1]
 
     def add(self, step: int, loss: float) -> None:
         """Write a row; a reader sees all of it or nothing."""
