@@ -6,7 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from log_files import one, write
+from log_files import check, one, write
+
+import glidepath as gp
 
 ROWS = range(1, 13)
 
@@ -20,6 +22,8 @@ def score(i: int) -> float:
 
 
 LOSSES = [loss(i) for i in ROWS]
+SCORES = [score(i) for i in ROWS]
+BY_ROW = [float(i) for i in ROWS]
 
 
 def test_an_evaluation_has_another_number_of_iterations_than_training(tmp_path: Path) -> None:
@@ -35,3 +39,57 @@ def test_an_evaluation_has_another_number_of_iterations_than_training(tmp_path: 
     np.testing.assert_array_equal(run.step, [10.0 * i for i in range(12)])
     np.testing.assert_array_equal(run.loss, LOSSES)
     assert run.planned_steps == 120
+
+
+def nnunet(dice: str) -> str:
+    """Lines of nnU-Net, a blank at the end of each, its version 2."""
+    return "Using splits of 20 training and 5 validation cases.\n" + "".join(
+        f"2024-04-26 09:39:10.910043: Epoch {i - 1} \n"
+        f"2024-04-26 09:39:10.914042: lr: {0.01 - i / 10000:.4f} \n"
+        f"2024-04-26 09:41:39.493872: train_loss {-score(i)} \n"
+        f"2024-04-26 09:41:39.498914: val_loss {0.05 - score(i):.4f} \n"
+        f"2024-04-26 09:41:39.501914: {dice.format(a=score(i), b=score(i + 1))} \n"
+        "2024-04-26 09:41:39.505914: Epoch time: 148.59 s \n"
+        for i in ROWS
+    )
+
+
+def test_a_line_of_a_score_alone_is_of_the_epoch_before_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "log.txt", nnunet("Average global foreground Dice: [{a}]"))
+    rates = [round(0.01 - i / 10000, 4) for i in ROWS]
+    check(one(file), [i - 1.0 for i in ROWS], [-x for x in SCORES], rates)
+    dice = one(file, "Average global foreground Dice")
+    check(dice, [i - 1.0 for i in ROWS], SCORES, rates)
+    assert dice.direction == "max"
+
+
+@pytest.mark.parametrize("form", ["[{a}, {b}]", "[np.float32({a}), np.float32({b})]", "[{a} {b}]"])
+def test_each_number_of_a_list_is_a_metric(form: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "log.txt", nnunet(f"Pseudo dice {form}"))
+    assert one(file).metric == "train_loss"
+    for name, first in (("Pseudo dice", 1), ("Pseudo dice[1]", 2)):
+        check(
+            one(file, name),
+            [i - 1.0 for i in ROWS],
+            [score(i + first - 1) for i in ROWS],
+            one(file).lr.tolist(),
+        )
+
+
+def test_a_class_that_a_list_lacks_keeps_the_names_of_those_behind_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "log.txt", nnunet("Pseudo dice [{a}, nan, {b}]"))
+    np.testing.assert_array_equal(one(file, "Pseudo dice[2]").loss, [score(i + 1) for i in ROWS])
+
+
+def test_what_stands_in_brackets_behind_a_metric_is_of_its_name(tmp_path: Path) -> None:
+    text = "".join(
+        f"epoch {i} lr(Cosine): 0.1, F1 (macro) = {score(i)}, F1 (micro) = {score(i + 1)}\n"
+        f" mean average precision (mAP@0.50) = {score(i)}, or {100 * score(i):.2f} % \n"
+        for i in ROWS
+    )
+    file = write(tmp_path / "log.txt", text)
+    np.testing.assert_array_equal(one(file, "F1 (macro)").loss, SCORES)
+    np.testing.assert_array_equal(one(file, "F1 (micro)").loss, [score(i + 1) for i in ROWS])
+    assert set(one(file, "F1 (macro)").lr) == {0.1}
+    check(one(file, "mean average precision (mAP@0.50)"), BY_ROW, SCORES, [0.1] * 12)
+    assert {each.direction for each in gp.metrics_of(file) if "F1" in each.metric} == {"max"}

@@ -98,6 +98,18 @@ void find_counter_of_data(const std::vector<std::string_view>& words, Named& nam
   if (named.counter) named.name = said[said.size() - 2];
 }
 
+/// The metric or the learning rate of which more is said in brackets, with these: "lr(Cosine)",
+/// "F1 (macro)"; nothing of others.
+std::string_view name_with_brackets(std::string_view gap) {
+  if (!gap.ends_with(')')) return {};
+  const std::size_t open = gap.rfind('(');
+  if (open == gap.npos || gap.size() - open > kLongestName) return {};
+  const std::vector<std::string_view> before = cut(gap.substr(0, open));
+  const std::string_view name = without_logger(without(before.back(), " -#*>."));
+  if (name.empty() || !(detail::is_metric(name) || is_rate(name))) return {};
+  return gap.substr(static_cast<std::size_t>(name.data() - gap.data()));
+}
+
 /// A gap without the signs before its number, such as ": [", " = " and " -> ".
 std::string_view without_signs(std::string_view gap) {
   while (true) {
@@ -110,8 +122,10 @@ std::string_view without_signs(std::string_view gap) {
 }
 
 Named named_by(std::string_view gap) {
-  std::vector<std::string_view> words = cut(without_signs(gap));
+  const std::string_view plain = without_signs(gap);
+  std::vector<std::string_view> words = cut(plain);
   std::string_view name = without_logger(without(words.back(), " -#*>."));
+  if (name.empty()) name = name_with_brackets(plain);
   for (const std::string_view verb : kVerbs) {  // "loss is 2.3" of MindSpore
     const bool said = name.size() > verb.size() && name.ends_with(verb);
     const std::string_view before = name.substr(0, name.size() - (said ? verb.size() : 0));
