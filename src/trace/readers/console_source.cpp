@@ -95,8 +95,9 @@ class LineSource {
       heading_ = *data;
       return true;
     }
-    if (!has_hint(text)) return true;
+    if (!has_hint(text) && !(counted_ && has_short_hint(text))) return true;
     Line line = parse_line(text, names);
+    counted_ = counted_ || !line.counters.empty();
     name_by_heading(line);
     return (line.cells.empty() && line.counters.empty()) || take(line);
   }
@@ -157,6 +158,7 @@ class LineSource {
   std::size_t most_;
   bool commas_;  ///< they are decimal
   bool cut_ = false, repeats_ = false;
+  bool counted_ = false;  ///< whether a line has counted something
   Line block_{};
   std::string section_;
   std::string heading_;  ///< the data of the lines below, if they are not trained on

@@ -277,6 +277,20 @@ bool has_hint(std::string_view line) {
   return is_round(line);
 }
 
+bool has_short_hint(std::string_view line) {
+  constexpr std::string_view kWords[] = {"dice", "iou",  "miou", "map", "psnr", "ssim", "mae",
+                                         "mse",  "rmse", "mape", "fid", "cer",  "lr"};
+  constexpr std::string_view kFirst = "dimpsrfclDIMPSRFCL";
+  for (std::size_t at = line.find_first_of(kFirst); at != line.npos;
+       at = line.find_first_of(kFirst, at + 1)) {
+    if (at > 0 && is_letter(line[at - 1])) continue;
+    for (const std::string_view word : kWords) {
+      if (has_at(line, at, word) && !is_letter(at_or_nul(line, at + word.size()))) return true;
+    }
+  }
+  return false;
+}
+
 bool is_round(std::string_view line) {
   const std::size_t end = line.find("]\t");
   if (end == line.npos) return false;

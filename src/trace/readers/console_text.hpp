@@ -11,6 +11,9 @@ namespace glidepath::detail {
 
 /// Whether a line may have what is looked for, so that it is worth a closer look.
 [[nodiscard]] bool has_hint(std::string_view line);
+/// Whether a line has a word that is too short to be looked for within others. It says enough only
+/// where something has been counted: "mae" also stands in what a program says of its settings.
+[[nodiscard]] bool has_short_hint(std::string_view line);
 /// Whether a line is one of progress within an epoch, as Keras prints it.
 [[nodiscard]] bool is_bar(std::string_view line);
 /// Whether a line is one of a round of boosting, "[12]\ttrain-rmse:0.5", whatever its metric.
