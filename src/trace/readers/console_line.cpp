@@ -21,6 +21,7 @@ constexpr std::size_t kLineLetters = 100;
 constexpr std::size_t kGap = 200;
 constexpr std::size_t kLongestJoint = 8;  // letters between a number in brackets and its value
 constexpr std::size_t kMostBehind = 32;   // metrics of a line that may be of the data before them
+constexpr std::size_t kLongestList = 64;  // numbers of a list that are read
 constexpr std::string_view kAsciiBlanks = " \t\n\r\v\f";
 // Names of fractions that count no rows: "patience 3/10", "mem 12/80GB".
 constexpr std::string_view kNoCounts[] = {"patience", "mem", "memory", "vram"};
@@ -124,6 +125,7 @@ class LineParser {
 
   void add(const Number& number) {
     const std::string_view gap = gap_before(number.start);
+    if (part_of_list(number, stripped(gap))) return;
     const Named& named = names_.before_number(gap);
     if (number.word) {  // of nan and inf the words are no numbers, such as in "nan iterations"
       const std::size_t last = gap.find_last_not_of(kAsciiBlanks);
@@ -158,6 +160,20 @@ class LineParser {
     } else {
       add_nameless(number, gap);
     }
+  }
+
+  /// Whether a number stands behind another one in a list of a metric, of which the first has its
+  /// name: "dice [0.81, 0.75]" has "dice" and "dice[1]".
+  bool part_of_list(const Number& number, std::string_view joint) {
+    if (list_.empty() || !(joint.empty() || joint == "," || joint == "),")) {  // of "float32("
+      list_.clear();
+      return false;
+    }
+    if (++listed_ < kLongestList) {
+      line_.cells.put_first(list_ + "[" + std::to_string(listed_) + "]", number.value);
+    }
+    end_ = number.end;
+    return true;
   }
 
   void add_nameless(const Number& number, std::string_view gap) {
@@ -349,6 +365,11 @@ class LineParser {
     const bool time = unit && (is_clock(normal(cell)) || among(kTimes, normal(cell)));
     line_.cells.put_first(cell, time ? number.value * *unit : number.value);
     last_cell_ = cell;
+    if (!number.whole && number.start > 0 && at(number.start - 1) == '[' &&
+        names_.is_metric(cell)) {
+      list_ = cell;
+      listed_ = 0;
+    }
     if (cell == "train_time" && (number.unit == "ms" || number.unit == "s")) {
       line_.cells.put("elapsed_seconds", number.value / (number.unit == "ms" ? 1e3 : 1));
     }
@@ -408,6 +429,8 @@ class LineParser {
   /// The name of a cell whose last word counts, and that word.
   std::optional<std::pair<std::string, std::string>> last_counter_{};
   std::string subject_;       ///< the metric whose value comes after a counter
+  std::string list_;          ///< the metric whose list goes on
+  std::size_t listed_ = 0;    ///< how many numbers of that list stand before
   std::string last_cell_;     ///< the metric that was put last
   std::string whole_metric_;  ///< it, where it has a whole number, which may be a step
 };
