@@ -127,8 +127,10 @@ def test_a_number_that_no_run_has_is_refused(
     refused = urgency_of(log, *options)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == f"urgency: {sentence}\n"
-    with pytest.raises(glidepath.InputError, match="steps_per_s is 0, expected more than 0"):
-        urgency(JobForecast(), 0.0)
+    for pace in (0.0, math.inf):
+        why = f"^steps_per_s is {pace:g}, expected above 0 and finite$"
+        with pytest.raises(glidepath.InputError, match=why):
+            urgency(JobForecast(), pace)
 
 
 @pytest.mark.parametrize(("points", "word"), [(1, ""), (2, ""), (3, ""), (60, "glide-doubtful\n")])

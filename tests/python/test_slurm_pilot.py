@@ -406,6 +406,16 @@ def test_a_time_for_slurm_that_is_none_is_refused() -> None:
         Slurm(partitions="gpu")
 
 
+@pytest.mark.parametrize("speed", [0.0, -1.0, math.nan, math.inf])
+def test_a_speed_that_no_tier_has_is_refused_as_on_the_command_line(speed: float) -> None:
+    with pytest.raises(
+        InputError, match=f"^tiers: gold is {speed:g}, expected above 0 and finite$"
+    ):
+        Slurm(tiers={"bronze": 1, "gold": speed})
+    with pytest.raises(TypeError, match=r"^Slurm: the speed of gold is '3', expected a number$"):
+        Slurm(tiers={"gold": "3"})  # type: ignore[dict-item]
+
+
 def test_a_round_over_5000_recorded_jobs_is_planned_in_seconds(tmp_path: Path) -> None:
     """Figures: docs/method/engines.md. The bound here is loose, for a machine that is busy."""
     folder = tmp_path / "logs"

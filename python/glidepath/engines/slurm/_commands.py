@@ -8,6 +8,7 @@ REST, no JSON: the text formats of the commands have been stable for 15 years.
 from __future__ import annotations
 
 import getpass
+import math
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Protocol
 
 from glidepath import _core
@@ -120,7 +122,7 @@ class Slurm:
     Raises
     ------
     TypeError, InputError
-        A field of another type, a timeout that is no time.
+        A field of another type, a timeout that is no time, a speed that is none.
     """
 
     users: Iterable[str] | None = None
@@ -137,6 +139,11 @@ class Slurm:
             raise InputError(
                 f"timeout_s is {self.timeout_s:g}, expected above 0 and at most {MAX_WAIT_S}"
             )
+        for name, speed in (self.tiers or {}).items():
+            if not isinstance(speed, Real):
+                raise TypeError(f"Slurm: the speed of {name} is {speed!r:.40}, expected a number")
+            if not 0 < speed < math.inf:
+                raise InputError(f"tiers: {name} is {speed:g}, expected above 0 and finite")
         self._own = _own_name()
         self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)

@@ -31,7 +31,7 @@ def urgency(forecast: JobForecast, steps_per_s: float) -> str | None:
     ----------
     forecast : JobForecast
     steps_per_s : float
-        Pace of the run, above 0.
+        Pace of the run, above 0 and finite.
 
     Returns
     -------
@@ -43,10 +43,10 @@ def urgency(forecast: JobForecast, steps_per_s: float) -> str | None:
     Raises
     ------
     InputError
-        A pace that is not above 0.
+        A pace that is not above 0 and finite.
     """
     if not 0.0 < steps_per_s < math.inf:
-        raise InputError(f"steps_per_s is {steps_per_s:g}, expected more than 0")
+        raise InputError(f"steps_per_s is {steps_per_s:g}, expected above 0 and finite")
     if meaning(forecast.verdict).is_lost:
         return "glide-doubtful"
     too_early = forecast.few_points and not meaning(forecast.verdict).is_settled
