@@ -304,6 +304,18 @@ def test_rounds_that_end_in_trouble_end_with_a_warning(
     assert (code, err) == (1, "glidepath: squeue: error: away\n")
 
 
+def test_a_round_without_its_tier_ends_in_the_sentence_of_the_other_verbs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    _commands(tmp_path, monkeypatch, [mine])
+    code, out, err = slurm(capsys, "run", "--rounds", "1", "--tiers", "godl=1")
+    assert (code, err) == (1, "")
+    assert out.endswith("! tiers: no partition 'godl' with GPUs\n")
+
+
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 def test_a_run_that_is_interrupted_ends_as_other_verbs_do(
     tmp_path: Path,

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from glidepath._core import InputError
 from glidepath._results import counted
 from glidepath.engines.slurm._action_planner import ActionPlanner
 from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
@@ -162,7 +163,7 @@ class Pilot:
             self._log = self._log or DecisionLog(self.log_path)
             result = self._round(self._log, at_s)
             keep = self._inside
-        except ClusterError as error:
+        except (ClusterError, InputError) as error:  # such as a tier that the cluster lacks
             result = Round(0, at_s, mode, trouble=str(error))
             keep = self._inside
         except LogError as error:  # opened anew next time: there may be room again
