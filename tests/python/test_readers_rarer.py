@@ -94,3 +94,44 @@ def test_what_stands_in_brackets_behind_a_metric_is_of_its_name(tmp_path: Path) 
     assert set(one(file, "F1 (macro)").lr) == {0.1}
     check(one(file, "mean average precision (mAP@0.50)"), BY_ROW, SCORES, [0.1] * 12)
     assert {each.direction for each in gp.metrics_of(file) if "F1" in each.metric} == {"max"}
+
+
+def test_the_twelve_numbers_of_coco_are_metrics_each(tmp_path: Path) -> None:
+    def numbers(i: int, kind: str, plus: float) -> str:
+        row = " Average {} @[ IoU={:<9} | area={:>6s} | maxDets={:>3d} ] = {:.4f}\n"
+        precision, recall = "Precision  (AP)", "Recall     (AR)"
+        return f"IoU metric: {kind}\n" + "".join(
+            [
+                row.format(precision, "0.50:0.95", "all", 100, score(i) + plus),
+                row.format(precision, "0.50", "all", 100, score(i + 1) + plus),
+                row.format(precision, "0.50:0.95", "small", 100, -1),
+                row.format(recall, "0.50:0.95", "all", 1, score(i + 2) + plus),
+                row.format(recall, "0.50:0.95", "large", 100, score(i + 3) + plus),
+            ]
+        )
+
+    text = "".join(
+        f"Epoch: [{i}]  [ 0/20]  eta: 0:00:54  lr: 0.1  loss: {loss(i) + 1:.4f} (0.5)\n"
+        f"Epoch: [{i}]  [19/20]  eta: 0:00:00  lr: 0.1  loss: {loss(i)} (0.5)\n"
+        + numbers(i, "bbox", 0)
+        + numbers(i, "segm", -0.25)
+        for i in ROWS
+    )
+    file = write(tmp_path / "log.txt", text)
+    assert one(file).metric == "loss"
+    names = {each.metric: each for each in gp.metrics_of(file)}
+    assert set(names) == {"loss", "lr"} | {
+        f"{kind} {name}"
+        for kind in ("bbox", "segm")
+        for name in ("AP", "AP50", "recall@1", "recall large")
+    }
+    for name, first, plus in (
+        ("bbox AP", 0, 0),
+        ("bbox AP50", 1, 0),
+        ("bbox recall@1", 2, 0),
+        ("segm AP", 0, -0.25),
+        ("segm recall large", 3, -0.25),
+    ):
+        expected = [score(i + first) + plus for i in ROWS]
+        np.testing.assert_allclose(one(file, name).loss, expected, atol=1e-9)
+        assert names[name].direction == "max"

@@ -89,6 +89,7 @@ class LineSource {
     }
     runs_.hear(text);
     if (std::optional<Line> row = tables_.of_classes(text)) return row->cells.empty() || take(*row);
+    if (std::optional<Line> row = tables_.of_coco(text)) return row->cells.empty() || take(*row);
     if (std::optional<Line> row = tables_.spaced(text)) return take(*row);
     if (is_layer_of_darknet(text)) return true;
     if (const std::optional<std::string> data = data_of_heading(text)) {

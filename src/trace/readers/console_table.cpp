@@ -18,6 +18,10 @@ constexpr std::size_t kRowLetters = 1000;  // letters of a row that are looked a
 constexpr std::string_view kYolo[] = {"box", "obj", "cls", "total", "l1"};
 // What YOLO's table of classes counts before its scores.
 constexpr std::size_t kCountsOfClasses = 3;
+// Kinds of annotations by COCO, and what stands on a line that names one.
+constexpr std::string_view kKinds[] = {"bbox", "segm", "keypoints"};
+constexpr std::string_view kNamesKind[] = {"IoU metric: ", "Evaluate annotation type *",
+                                           "Evaluating "};
 constexpr std::string_view kRowNumber = "#";  // of spaCy, whose epochs are called E
 
 /// The cells of a line between rules, if it is one.
@@ -62,6 +66,24 @@ std::vector<std::string_view> wide_fields(std::string_view text) {
     text = end == text.npos ? std::string_view() : stripped(text.substr(end));
   }
   return fields;
+}
+
+/// What stands behind a name up to a bar or a bracket: "all" of "area=   all |".
+std::string_view told(std::string_view text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  if (at == text.npos) return {};
+  text.remove_prefix(at + name.size());
+  return stripped(text.substr(0, text.find_first_of("|]")));
+}
+
+/// The name of a number of COCO by what is said of it: "AP75", "AP small", "recall@100".
+std::string name_of_coco(std::string_view said, bool recall) {
+  const std::string_view overlap = told(said, "IoU="), area = told(said, "area=");
+  std::string name = recall ? "recall" : "AP";
+  if (overlap.starts_with("0.") && overlap.size() == 4) name += overlap.substr(2);
+  if (area != "all") return name + " " + std::string(area);
+  const std::vector<std::string_view> most = words_of(told(said, "maxDets="));
+  return recall && !most.empty() ? name + "@" + std::string(most[0]) : name;
 }
 
 bool are_digits(std::string_view field) {
@@ -144,6 +166,30 @@ std::optional<Line> TableRows::of_classes(std::string_view text) {
       line.cells.put(of_classes_[i], *value);
   }
   line.text = shown_line(text);
+  return line;
+}
+
+std::optional<Line> TableRows::of_coco(std::string_view text) {
+  for (const std::string_view before : kNamesKind) {
+    const std::size_t at = text.find(before);
+    if (at == text.npos) continue;
+    const std::string_view rest = text.substr(at + before.size());
+    for (const std::string_view kind : kKinds) {
+      if (rest.starts_with(kind)) kind_ = std::string(kind) + " ";
+    }
+  }
+  const std::size_t precision = text.find("(AP) @["), recall = text.find("(AR) @[");
+  const std::size_t at = std::min(precision, recall);
+  if (at == text.npos || text.size() - at > kRowLetters) return {};
+  const std::string_view said = text.substr(at);
+  const std::size_t end = said.find("] =");
+  const std::optional<double> value =
+      end == said.npos ? std::nullopt : number_in(stripped(said.substr(end + 3)));
+  if (!value || told(said, "area=").empty()) return {};
+  Line line;
+  if (*value >= 0) line.cells.put(kind_ + name_of_coco(said, recall < precision), *value);
+  line.text = shown_line(text);
+  line.held_out = true;
   return line;
 }
 
