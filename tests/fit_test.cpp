@@ -220,6 +220,25 @@ TEST(FitTest, ASteepStartDoesNotHideAMissAtTheEnd) {
   EXPECT_EQ(fit.status, FitStatus::poor);
 }
 
+TEST(FitTest, AFitThatRestsOnItsFastestRateLeavesWhatItSays) {
+  // 28 steps of a run that went on from step 1 000 000 fall faster than any power may.
+  std::vector<double> step{4.93,  6.32,  7.95,  9.28, 10.67, 13.66,
+                           22.56, 24.86, 28.57, 30.7, 32.37, 32.71};
+  for (double& at : step) at += 1e6;
+  const std::vector<double> loss{3.056, 2.058, 1.637, 1.393, 1.23, 1.113,
+                                 1.022, 0.95,  0.891, 0.842, 0.8,  0.763};
+  for (const Family family : {Family::pow2, Family::pow3, Family::exp3}) {
+    const Fit found = fit({step, loss}, {.family = family});
+    double rss = 0;
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      const double residual = loss[i] - evaluate(found.curve, step[i]);
+      rss += residual * residual;
+    }
+    EXPECT_TRUE(found.at_bound[family == Family::pow2 ? 1 : 2]) << name(family);
+    EXPECT_NEAR(found.rss, rss, 1e-6 * rss) << name(family);
+  }
+}
+
 TEST(FitTest, NamesOfOptionsAreReadBackAndOthersRefusedInASentence) {
   for (const Robust robust : {Robust::none, Robust::huber, Robust::cauchy}) {
     EXPECT_EQ(robust_named(name(robust)), robust);

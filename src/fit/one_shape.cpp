@@ -322,7 +322,8 @@ DecayEnd search_decay(const Kernels& simd, const Data& data, std::span<const dou
   if (!plain && !(best.rss < kUnexplainedShare * data.total)) {
     const DecayEnd fine = search(simd, data, key, 0x1p-16, box, 512);
     if (fine.rss < best.rss) best = fine;
-    const Bracket lowest{box.lower, std::max(box.lower, kFirstRate), box.lower, box.upper};
+    const Bracket lowest{box.lower, std::clamp(kFirstRate, box.lower, box.upper), box.lower,
+                         box.upper};
     const DecayEnd end =
         descend(simd, data, box.lower, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, 0.0, lowest);
     if (end.rss < best.rss) best = end;
