@@ -519,6 +519,36 @@ TEST(WatchTest, LossesAtTheLimitsOfADoubleStayFiniteAsTheyAreMerged) {
   EXPECT_EQ(again.state().loss, watch.state().loss);
 }
 
+TEST(WatchTest, ARunWithoutABudgetHasNotSpentItAtItsFirstPoint) {
+  for (const double step : {0.0, -5.0}) {
+    Watch watch({.target = 0.5});
+    watch.add(step, 1);
+    const Decision first = watch.decision();
+    EXPECT_EQ(first.verdict, Verdict::unknown) << first.reason;
+    EXPECT_EQ(first.reason, "1 point is too few to tell");
+    EXPECT_EQ(first.probability, 0.5);
+    watch.add(step + 1, 0.9);
+    EXPECT_EQ(watch.decision().verdict, Verdict::unknown);
+  }
+}
+
+TEST(WatchTest, StepsWithoutANumberAreSeenToo) {
+  Watch watch({.target = 0.5});
+  watch.add(1, 1);
+  watch.add(10, kNaN);  // once: a metric that is logged now and then
+  const Decision d = watch.decision();
+  EXPECT_EQ(d.verdict, Verdict::unknown) << d.reason;
+  EXPECT_GT(d.probability, 0);
+}
+
+TEST(WatchTest, ABudgetThatIsSpentWithoutANumberIsSpent) {
+  Watch watch({.target = 0.5, .budget = 100});
+  watch.add(100, kNaN);
+  const Decision d = watch.decision();
+  EXPECT_EQ(d.verdict, Verdict::never);
+  EXPECT_EQ(d.probability, 1 - reach({std::vector{100.0}, std::vector{kNaN}}, 0.5, 100).prob_never);
+}
+
 TEST(WatchTest, EveryVerdictHasANameOfItsOwn) {
   std::vector<std::string> names;
   for (const Verdict verdict : kVerdicts) names.emplace_back(name(verdict));

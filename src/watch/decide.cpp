@@ -212,10 +212,11 @@ Decision Watch::decision() const {
     d.reason = detail::sentence("the last ", s.trailing_nonfinite, " losses are not finite");
     return d;
   }
-  const double seen = s.step.empty() ? 0.0 : s.step.back();
+  const double now = now_of(s);
   const double start = s.step.empty() ? 0.0 : std::min(s.step.front(), 0.0);
-  const double budget =
-      options_.budget ? *options_.budget : open_budget(s.step.empty() ? 0.0 : s.step.front(), seen);
+  const double budget = options_.budget ? *options_.budget : open_budget(start, now);
+  // Of a run that has made no step there is nothing to multiply.
+  const bool has_budget = options_.budget || now > start;
   // Worse than the start by as much as the run ever improved on it. On the way to a target it may
   // come back.
   const bool may_come_back =
@@ -235,7 +236,7 @@ Decision Watch::decision() const {
     d.reason = "no target is set";
     return d;
   }
-  if (!s.step.empty() && s.last_step >= budget) {
+  if (has_budget && s.last_step >= budget) {
     d.verdict = Verdict::never;
     d.reason = "the budget of " + step_in_words(budget) + " steps is spent and target " +
                loss_in_words(*options_.target) + " was not reached";
@@ -246,14 +247,14 @@ Decision Watch::decision() const {
     d.reason = detail::sentence(s.step.size(), s.step.size() == 1 ? " point is" : " points are",
                                 " too few to tell");
   }
-  if (s.step.empty() && !(options_.past && options_.budget)) {
+  if (!has_budget || (s.step.empty() && !(options_.past && options_.budget))) {
     d.probability = 0.5;  // nothing is known
     return d;
   }
   const Reach r = reach_now(s, options_, budget);
   d.probability = 1 - r.prob_never;
   for (std::size_t i = 0; i < kShownLevels.size(); ++i) {
-    d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - now_of(s), 0.0);
+    d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - now, 0.0);
   }
   if (!few) weigh(s, options_, start, budget, d);
   return d;
