@@ -270,6 +270,15 @@ TEST(CleanTest, LeavesACleanTraceAsItIs) {
       0U);
 }
 
+TEST(CleanTest, KeepsWhatTheRunWasStartedWith) {
+  const Trace raw{.step = {3, 1, 2}, .loss = {1, 3, 2}, .settings = {{"lr", 0.1}}, .notes = {"x"}};
+  for (const int most : {2, 512}) {
+    const Trace kept = clean(raw, {.max_points = most}).trace;
+    EXPECT_EQ(kept.settings, raw.settings);
+    EXPECT_EQ(kept.notes, raw.notes);
+  }
+}
+
 TEST(CleanTest, SortsDropsAndKeepsTheLaterOfRepeatedSteps) {
   // A run restarted from step 2, with a NaN step, a NaN loss and an infinite one.
   const Trace raw{.step = {1, 2, 3, 2, 3, kNan, 4, 5, 6},

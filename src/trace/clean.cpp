@@ -33,6 +33,7 @@ Trace rows(const Trace& from, const Indices& indices) {
           .metric = from.metric,
           .direction = from.direction,
           .planned_steps = from.planned_steps,
+          .settings = from.settings,
           .notes = from.notes};
 }
 
