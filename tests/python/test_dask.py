@@ -173,6 +173,28 @@ def test_a_folder_answers_one_question(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, out=tmp_path, client=client)
 
 
+def test_a_folder_does_not_answer_for_a_table_that_has_changed(tmp_path: Path, client: Any) -> None:
+    source, out = write(tmp_path / "runs.parquet", curves(5)), tmp_path / "fits"
+    size = source.stat().st_size
+    table_of.fit_table(source, out=out, client=client)
+    assert write(source, curves(5, seed=1)).stat().st_size == size
+    with pytest.raises(gp.InputError, match="another question"):
+        table_of.fit_table(source, out=out, client=client)
+
+
+def test_an_answer_within_the_folder_of_its_table_is_no_part_of_it(
+    tmp_path: Path, client: Any
+) -> None:
+    write(tmp_path / "runs.parquet", curves(5))
+    first, again = (
+        table_of.fit_table(tmp_path, out=tmp_path / "fits", client=client) for _ in range(2)
+    )
+    assert again.equals(first)
+    assert len(first) == 5
+    with pytest.raises(gp.InputError, match="not ours"):
+        table_of.fit_table(tmp_path, out=tmp_path, client=client)
+
+
 def test_of_two_calls_that_begin_at_once_only_one_may_have_the_folder(
     tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,9 +246,15 @@ def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, value="loss", client=client)
     with pytest.raises(gp.InputError, match="unknown family 'pow9'"):
         table_of.fit_table(source, family="pow9", client=client)
-    words = r"^forecast_table: at is \[3\.0, 2\.0\], expected steps that increase$"
+    words = r"^forecast_table: at is \[3\.0, 2\.0\], expected finite steps that increase$"
     with pytest.raises(gp.InputError, match=words):
         table_of.forecast_table(source, [3.0, 2.0], client=client)
+    with pytest.raises(gp.InputError, match=words.replace(r"\[3\.0, 2\.0\]", "nan")):
+        table_of.forecast_table(source, np.nan, client=client)
+    with pytest.raises(TypeError, match=r"^fit_table: partition_rows is nan, expected a whole"):
+        table_of.fit_table(source, client=client, partition_rows=np.nan)
+    with pytest.raises(gp.InputError, match=r"^out .*runs\.parquet is a file, expected a folder$"):
+        table_of.fit_table(source, client=client, out=source)
     with pytest.raises(gp.InputError, match="direction is 'up'"):
         table_of.forecast_table(source, [3.0], direction="up", client=client)
     with pytest.raises(gp.IoError, match="no Parquet file"):
@@ -234,6 +262,72 @@ def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
     (tmp_path / "bad.parquet").write_text("hello")
     with pytest.raises(gp.IoError, match=r"bad\.parquet"):
         table_of.fit_table(tmp_path, client=client)
+
+
+@pytest.mark.parametrize("answer", ["fit", "forecast"])
+def test_a_table_without_rows_has_an_answer_without_rows(
+    tmp_path: Path, client: Any, answer: str
+) -> None:
+    def ask(source: Path) -> Any:
+        if answer == "fit":
+            return table_of.fit_table(source, client=client)
+        return table_of.forecast_table(source, AHEAD, client=client)
+
+    some, none = ask(write(tmp_path / "runs.parquet", curves(5))), tmp_path / "none.parquet"
+    pq.write_table(pq.read_table(tmp_path / "runs.parquet").slice(0, 0), none)
+    assert (len(ask(none)), ask(none).schema) == (0, some.schema)
+
+
+def test_files_may_write_numbers_and_text_in_several_ways(tmp_path: Path, client: Any) -> None:
+    losses = np.round(curves(1)[0], 3)
+    kinds = [
+        (pa.string(), pa.float64(), pa.float64()),
+        (pa.large_string(), pa.int32(), pa.float64()),
+        (pa.dictionary(pa.int32(), pa.string()), pa.int64(), pa.float64()),
+    ]
+    for number, types in enumerate(kinds):
+        columns = ([f"run {number}"] * STEPS.size, STEPS, losses)
+        table = pa.table(columns, names=["run", "step", "value"])
+        schema = pa.schema(zip(table.column_names, types, strict=True))
+        pq.write_table(table.cast(schema), tmp_path / f"{number}.parquet")
+    for rows in (10**6, STEPS.size):
+        found = table_of.fit_table(tmp_path, client=client, partition_rows=rows)
+        assert found["run"].to_pylist() == ["run 0", "run 1", "run 2"]
+        assert len(set(found["sigma"].to_pylist())) == 1
+
+
+def test_runs_that_have_no_order_are_refused(tmp_path: Path, client: Any) -> None:
+    point = {"step": [1.0, 2.0], "value": [2.0, 1.0]}
+    pq.write_table(pa.table({"run": [[1], [2]], **point}), tmp_path / "a.parquet")
+    with pytest.raises(gp.InputError, match=r"'run' is of list<.*, expected integers or text"):
+        table_of.fit_table(tmp_path, client=client)
+    pq.write_table(pa.table({"run": [1, 2], **point}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"run": ["a", "b"], **point}), tmp_path / "b.parquet")
+    with pytest.raises(gp.InputError, match=r"is of text, that of .*a\.parquet of integers$"):
+        table_of.fit_table(tmp_path, client=client)
+
+
+@pytest.mark.parametrize("partition_rows", [10**6, 700])
+def test_rows_without_a_run_are_refused_however_a_table_is_cut(
+    tmp_path: Path, client: Any, partition_rows: int
+) -> None:
+    names = pa.array([None if i % 7 == 0 else i % 50 for i in range(4000)])
+    table = {"run": names, "step": np.arange(4000.0), "value": np.ones(4000)}
+    pq.write_table(pa.table(table), tmp_path / "a.parquet", row_group_size=100)
+    with pytest.raises(gp.InputError, match=r"a\.parquet: the column 'run' holds nulls$"):
+        table_of.fit_table(tmp_path, client=client, partition_rows=partition_rows)
+
+
+def test_no_column_of_an_answer_takes_the_place_of_another(tmp_path: Path, client: Any) -> None:
+    source = write(tmp_path / "runs.parquet", curves(2))
+    with pytest.raises(gp.InputError, match=r"^column value is there twice$"):
+        table_of.fit_table(source, step="value", client=client)
+    with pytest.raises(gp.InputError, match=r"^a column of the answer: points is there twice$"):
+        table_of.fit_table(source, run="points", client=client)
+    with pytest.raises(gp.InputError, match=r"^a column of the answer: median is there twice$"):
+        table_of.forecast_table(source, AHEAD, step="median", client=client)
+    with pytest.raises(gp.InputError, match=r"^a column of the answer: q12.3457 is there twice$"):
+        table_of.forecast_table(source, AHEAD, levels=[0.1234567, 0.12345671], client=client)
 
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:

@@ -35,20 +35,22 @@ class _Part:
     high: Any
 
 
-def _pieces(source: Path, run: str) -> list[_Piece]:
+def _pieces(source: Path, run: str, out: Path | None = None) -> list[_Piece]:
+    """List the row groups of a table with rows, without those of its answer beside them."""
     parquet = require("pyarrow.parquet")
-    files = sorted(source.rglob("*.parquet")) if source.is_dir() else [source]
-    if not files or not source.exists():
-        raise IoError(f"{source}: no Parquet file there")
     pieces = []
-    for path in files:
+    first: tuple[str, Path] | None = None
+    for path in _files(source, out):
         try:
             meta = parquet.read_metadata(path)
         except (OSError, require("pyarrow").ArrowInvalid) as error:
             raise IoError(f"{path}: {error}") from None
-        names = meta.schema.to_arrow_schema().names
-        if run not in names:
-            raise InputError(f"{path}: no column {run!r} among {', '.join(names)}")
+        kind = _kind(meta.schema.to_arrow_schema(), run, path)
+        first = first or (kind, path)
+        if kind != first[0]:
+            raise InputError(
+                f"{path}: the column {run!r} is of {kind}, that of {first[1]} of {first[0]}"
+            )
         for group in range(meta.num_row_groups):
             row_group = meta.row_group(group)
             column = next(
@@ -62,8 +64,45 @@ def _pieces(source: Path, run: str) -> list[_Piece]:
             else:
                 low, high = _ends(path, group, run)
             if row_group.num_rows:
+                if low is None:
+                    raise InputError(f"{path}: the column {run!r} holds nulls")
                 pieces.append(_Piece(str(path), group, row_group.num_rows, low, high))
     return pieces
+
+
+def _files(source: Path, out: Path | None = None) -> list[Path]:
+    """List the files of a table; none of them is of its answer, which may lie in its folder."""
+    if not source.is_dir():
+        files = [source] if source.exists() else []
+    else:
+        files = sorted(source.rglob("*.parquet"))
+        if out is not None and source.resolve() in out.resolve().parents:
+            files = [path for path in files if out.resolve() not in path.resolve().parents]
+    if not files:
+        raise IoError(f"{source}: no Parquet file there")
+    return files
+
+
+def _kind(schema: Any, run: str, path: Path) -> str:
+    """Say of what kind the column of runs is; files of several kinds are no table."""
+    types = require("pyarrow").types
+    if run not in schema.names:
+        raise InputError(f"{path}: no column {run!r} among {', '.join(schema.names)}")
+    kind = schema.field(run).type
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_nested(kind):
+        raise InputError(f"{path}: the column {run!r} is of {kind}, expected integers or text")
+    text = types.is_string(kind) or types.is_large_string(kind)
+    return "text" if text else "integers" if types.is_integer(kind) else str(kind)
+
+
+def _joined(tables: Sequence[Any]) -> Any:
+    """Put tables below each other: files may write a number or a text in several ways."""
+    arrow = require("pyarrow")
+    try:
+        return arrow.concat_tables(tables, promote_options="permissive")
+    except arrow.ArrowException as error:
+        raise InputError(f"columns of one name differ between files: {error}") from None
 
 
 def _ends(path: Path, group: int, run: str) -> tuple[Any, Any]:
@@ -111,6 +150,6 @@ def _sampled_cuts(pieces: Sequence[_Piece], run: str, partition_rows: int) -> li
         chunks.append(
             column.take(arrow.array(np.arange(0, len(column), max(1, len(column) // 256))))
         )
-    sample = sorted(arrow.concat_arrays([c for chunk in chunks for c in chunk.chunks]).to_pylist())
+    sample = sorted(run for chunk in chunks for run in chunk.to_pylist() if run is not None)
     count = max(1, sum(piece.rows for piece in pieces) // partition_rows)
     return sorted({sample[len(sample) * k // count] for k in range(1, count)})

@@ -20,7 +20,7 @@ from glidepath._fit import FAMILIES
 from glidepath._fit_batch import fit_batch
 from glidepath._forecast import forecast_batch
 from glidepath._results import require
-from glidepath.engines._dask_parts import _Part, _Piece
+from glidepath.engines._dask_parts import _joined, _Part, _Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _read(part: _Part, question: _Question) -> tuple[Any, NDArray[np.int64], Any
         low = part.low if part.low is not None and piece.low < part.low else None
         high = part.high if part.high is not None and piece.high >= part.high else None
         tables.append(_between(table, question.run, low, high))
-    table = arrow.concat_tables(tables)
+    table = _joined(tables)
     if table[question.run].null_count:
         raise InputError(f"{part.pieces[0].path}: the column {question.run!r} holds nulls")
     names = table[question.run].combine_chunks()
@@ -103,9 +103,8 @@ def _grids(
             yield which[members], steps[members[0]], values[members]
 
 
-def _fit(question: _Question, part: _Part) -> Any:
+def _fit(question: _Question, names: Any, code: NDArray[np.int64], step: Any, value: Any) -> Any:
     arrow = require("pyarrow")
-    names, code, step, value = _read(part, question)
     runs, family = len(names), question.options["family"]
     params = {name: np.full(runs, np.nan) for name in FAMILIES[family]}
     sigma, points = np.full(runs, np.nan), np.zeros(runs, dtype=np.int64)
@@ -121,9 +120,10 @@ def _fit(question: _Question, part: _Part) -> Any:
     )  # fmt: skip
 
 
-def _forecast(question: _Question, part: _Part) -> Any:
+def _forecast(
+    question: _Question, names: Any, code: NDArray[np.int64], step: Any, value: Any
+) -> Any:
     arrow = require("pyarrow")
-    names, code, step, value = _read(part, question)
     runs, levels = len(names), question.options["levels"]
     ahead = np.array(question.options["at"])
     median = np.full((runs, ahead.size), np.nan)
@@ -156,12 +156,22 @@ def _forecast(question: _Question, part: _Part) -> Any:
     return arrow.table(columns)
 
 
-_TASKS: dict[str, Callable[[_Question, _Part], Any]] = {"fit": _fit, "forecast": _forecast}
+_TASKS: dict[str, Callable[..., Any]] = {"fit": _fit, "forecast": _forecast}
+
+
+def _of_no_run(question: _Question, path: str) -> Any:
+    """Give the answer for a table without rows: that of its columns is known all the same."""
+    arrow = require("pyarrow")
+    kind = require("pyarrow.parquet").read_schema(path).field(question.run).type
+    kind = kind.value_type if arrow.types.is_dictionary(kind) else kind
+    nothing = np.empty(0)
+    code = np.empty(0, dtype=np.int64)
+    return _TASKS[question.kind](question, arrow.array([], kind), code, nothing, nothing)
 
 
 def _task(question: _Question, part: _Part, target: str | None) -> Any:
     """Answer for one part: as a table, or as a file that is there whole or not at all."""
-    table = _TASKS[question.kind](question, part)
+    table = _TASKS[question.kind](question, *_read(part, question))
     if target is None:
         return table
     _write(table, Path(target))
@@ -194,7 +204,8 @@ def _scatter(
     made = []
     for batch_number, batch in enumerate(batches):
         table = _plain_runs(arrow.Table.from_batches([batch]), question.run)
-        table = table.filter(compute.is_valid(table[question.run]))
+        if table[question.run].null_count:
+            raise InputError(f"{piece.path}: the column {question.run!r} holds nulls")
         for number, (low, high) in enumerate(itertools.pairwise([None, *cuts, None])):
             found = _between(table, question.run, low, high)
             if found.num_rows:

@@ -13,20 +13,31 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from operator import index
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from glidepath._answer import quantile_name
+from glidepath._arguments import checked, refuse_twice
 from glidepath._columns import values_of
 from glidepath._core import InputError
 from glidepath._drafts import draft_of
 from glidepath._fit import FAMILIES
 from glidepath._forecast import forecast_batch
 from glidepath._results import require
-from glidepath.engines._dask_parts import _cuts, _parts, _Piece, _pieces, _sampled_cuts
-from glidepath.engines._dask_tasks import _Question, _scatter, _task
+from glidepath.engines._dask_parts import (
+    _cuts,
+    _files,
+    _joined,
+    _parts,
+    _Piece,
+    _pieces,
+    _sampled_cuts,
+)
+from glidepath.engines._dask_tasks import _of_no_run, _Question, _scatter, _task
 from glidepath.engines._scratch import scratch_folder
 
 __all__ = ["fit_table", "forecast_table"]
@@ -34,6 +45,7 @@ __all__ = ["fit_table", "forecast_table"]
 _OVERREAD = 2.0  # rows read over rows there are, above which a table is sorted into ranges first
 
 
+@checked
 def fit_table(
     source: str | os.PathLike[str],
     *,
@@ -60,7 +72,8 @@ def fit_table(
         may lie anywhere in the table; where a step repeats, the later row counts.
     out : path_like, optional
         A folder, shared with the workers, that takes the answer part by part. A call that was
-        interrupted goes on there: the parts that are done are not done again.
+        interrupted goes on there: the parts that are done are not done again, unless a file of the
+        table has changed: then the folder is refused.
     client : distributed.Client, optional
         The cluster; by default the threads of this process.
     partition_rows : int
@@ -83,9 +96,11 @@ def fit_table(
     if family not in FAMILIES:
         raise InputError(f"fit_table: unknown family {family!r}, known: {', '.join(FAMILIES)}")
     question = _Question("fit", run, step, value, {"family": family, "lowest_floor": lowest_floor})
+    _check_names(question, [run, "points", *FAMILIES[family], "sigma", "status"])
     return _answer(question, Path(source), out, client, partition_rows, progress=progress)
 
 
+@checked
 def forecast_table(
     source: str | os.PathLike[str],
     at: ArrayLike,
@@ -121,16 +136,24 @@ def forecast_table(
         column such as ``q10`` for each level.
     """
     ahead = values_of(at, "at")
-    if ahead.ndim != 1 or ahead.size == 0 or not np.all(np.diff(ahead) > 0):
-        raise InputError(f"forecast_table: at is {at!r:.80}, expected steps that increase")
+    rises = ahead.ndim == 1 and ahead.size > 0 and np.all(np.diff(ahead) > 0)
+    if not rises or not np.isfinite(ahead).all():
+        raise InputError(f"forecast_table: at is {at!r:.80}, expected finite steps that increase")
     # Of one point, for the levels that there are by default, and to refuse bad ones here.
     known = forecast_batch([1.0], [[1.0]], [2.0], direction=direction, levels=levels, threads=1)
     options = {"at": ahead.tolist(), "levels": known.levels.tolist(), "direction": direction}
     question = _Question("forecast", run, step, value, options)
+    _check_names(question, [run, step, "status", "median", *map(quantile_name, known.levels)])
     return _answer(question, Path(source), out, client, partition_rows, progress=progress)
 
 
 # ----------------------------------------------------------------------------------------- the run
+
+
+def _check_names(question: _Question, answer: Sequence[str]) -> None:
+    """Refuse names of columns of which one would take the place of another."""
+    refuse_twice("column", [question.run, question.step, question.value])
+    refuse_twice("a column of the answer:", answer)
 
 
 def _answer(
@@ -142,11 +165,10 @@ def _answer(
     *,
     progress: bool,
 ) -> Any:
-    if partition_rows < 1:
+    if index(partition_rows) < 1:
         raise InputError(f"partition_rows is {partition_rows}, expected at least 1")
-    arrow = require("pyarrow")
-    pieces = _pieces(source, question.run)
     target = None if out is None else Path(out)
+    pieces = _pieces(source, question.run, target)
     if target is not None:
         _claim(target, question, pieces, partition_rows)
     parts = _parts(pieces, _cuts(pieces, partition_rows))
@@ -180,20 +202,26 @@ def _answer(
             draft.unlink(missing_ok=True)
         parquet = require("pyarrow.parquet")
         tables = [parquet.read_table(file, memory_map=True) for file in files]
-    return arrow.concat_tables(tables).combine_chunks() if tables else arrow.table({})
+    if not tables:
+        return _of_no_run(question, str(_files(source, target)[0]))
+    return _joined(tables).combine_chunks()
 
 
 def _claim(
     folder: Path, question: _Question, pieces: Sequence[_Piece], partition_rows: int
 ) -> None:
     """Make the folder of the answer, or see that what is in it answers the same question."""
+    stamps = {path: Path(path).stat() for path in sorted({piece.path for piece in pieces})}
     claim = {
         "question": asdict(question),
         "partition_rows": partition_rows,
-        "source": sorted({(p.path, Path(p.path).stat().st_size) for p in pieces}),
+        # A table of other runs may have as many bytes.
+        "source": [(path, stamp.st_size, stamp.st_mtime_ns) for path, stamp in stamps.items()],
     }
     text = json.dumps(claim, indent=1)
     note = folder / "question.json"
+    if folder.is_file():
+        raise InputError(f"out {folder} is a file, expected a folder")
     folder.mkdir(parents=True, exist_ok=True)
     draft = draft_of(note)
     try:
