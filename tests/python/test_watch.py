@@ -259,7 +259,7 @@ def test_a_budget_that_is_no_step_ends_no_run(budget: float) -> None:
     assert not adviser.stop
 
 
-@pytest.mark.parametrize("patience", [0, -1, 2.5, float("nan"), "a", True, None])
+@pytest.mark.parametrize("patience", [0, -1, 2.5, float("nan"), "a", True, None, np.array([3])])
 def test_a_patience_that_counts_no_looks_is_refused_by_name(patience: Any) -> None:
     shown = re.escape(repr(patience))
     with pytest.raises(gp.InputError, match=f"^patience is {shown}, expected a whole number of 1"):
@@ -275,6 +275,7 @@ def test_a_patience_that_counts_no_looks_is_refused_by_name(patience: Any) -> No
         ("[1]", r"it is \[1\], expected the state of a watch"),
         ("{}", "format"),
         ("\udcff", "decode"),
+        ("[" * 100_000, "recursion"),
     ],
 )
 def test_a_state_that_cannot_be_read_is_named_by_its_file(
@@ -311,6 +312,29 @@ def test_a_state_that_cannot_be_kept_is_a_warning(
     assert "state.json: the state is not kept: File too large" in caplog.text
     assert (tmp_path / "state.json").read_text() == before
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_state_that_cannot_be_removed_ends_no_training(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    adviser = Adviser("act", tmp_path / "file" / "state.json", metric="loss", target=0.5)
+    adviser.begin(100)
+    adviser.add(1, 2.0)
+    adviser.end()
+    assert "state.json: the state is not removed: Not a directory" in caplog.text
+
+
+def test_a_state_of_a_name_that_no_file_has_is_refused_before_the_training(tmp_path: Path) -> None:
+    adviser = Adviser("act", tmp_path / ("x" * 300), metric="loss", target=0.5)
+    with pytest.raises(gp.IoError, match=r"cannot go on from this state .*File name too long"):
+        adviser.begin(100)
+
+
+def test_a_value_beyond_all_numbers_is_refused_by_its_name() -> None:
+    adviser = Adviser("act", metric="loss", target=0.5)
+    with pytest.raises(gp.InputError, match=r"^loss is 10{39}, expected a number$"):
+        adviser.add(1, 10**400)
 
 
 def test_a_state_goes_on_where_another_process_ended(tmp_path: Path) -> None:

@@ -75,15 +75,19 @@ def numeric(name: str | None, value: Any) -> float:
     """Give what was logged under a name as a number; InputError for what is none."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, RuntimeError, TypeError, ValueError):  # torch's is a RuntimeError
         raise InputError(f"{name or 'the loss'} is {value!r:.40}, expected a number") from None
 
 
 def counting(name: str, value: Any) -> int:
     """Give an option that counts as the whole number of 1 or more that it is; else InputError."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+    try:
+        number = 0 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
         raise InputError(f"{name} is {value!r:.40}, expected a whole number of 1 or more")
-    return index(value)
+    return number
 
 
 class Adviser:
@@ -153,9 +157,8 @@ class Adviser:
         if options.get("schedule") is None and rate is not None and options.get("budget"):
             options["schedule"] = planned(rate, options["budget"])
         self.watch, self.decision, self._lost = Watch(**options), None, 0
-        if self._file is not None and self._file.exists():
-            self._resume_from(self._file)
-        elif self._state is not None:
+        resumed = self._file is not None and self._resume_from(self._file)
+        if not resumed and self._state is not None:
             self._resume(self._state)
         self._state = None
         for step, loss in seen:
@@ -178,14 +181,18 @@ class Adviser:
         state |= {name: ours[name] for name in SETTINGS}
         self.watch = Watch.from_dict(state, past=self.watch.past)
 
-    def _resume_from(self, file: Path) -> None:
+    def _resume_from(self, file: Path) -> bool:
+        """Go on from the state in a file; whether there is one."""
         try:
-            state = json.loads(file.read_text())
+            state = json.loads(file.read_text(encoding="utf-8"))
             if not isinstance(state, dict):
                 raise InputError(f"it is {state!r:.40}, expected the state of a watch")
             self._resume(state)
-        except (ValueError, OSError) as error:
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (ValueError, OSError, RecursionError) as error:
             raise IoError(f"{file}: cannot go on from this state ({error})") from None
+        return True
 
     def add(self, step: float, loss: float) -> dict[str, float]:
         """Add an observation; give the numbers for the tracker."""
@@ -248,7 +255,10 @@ class Adviser:
         if self.decision is None:
             _log.warning("%r %s: nothing was forecast", self._metric, why)
         if self._file is not None:
-            self._file.unlink(missing_ok=True)
+            try:
+                self._file.unlink(missing_ok=True)
+            except OSError as error:  # which ends no training either
+                _log.warning("%s: the state is not removed: %s", self._file, error.strerror)
 
     @property
     def _over(self) -> bool:
