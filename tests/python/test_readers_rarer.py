@@ -135,3 +135,30 @@ def test_the_twelve_numbers_of_coco_are_metrics_each(tmp_path: Path) -> None:
         expected = [score(i + first) + plus for i in ROWS]
         np.testing.assert_allclose(one(file, name).loss, expected, atol=1e-9)
         assert names[name].direction == "max"
+
+
+def test_a_table_may_have_comments_below_its_header(tmp_path: Path) -> None:
+    # lcurve.out of DeePMD-kit
+    text = "#  step      rmse_val    rmse_trn      lr\n# If there is no data, rmse_* is nan\n"
+    text += "".join(f"{100 * i:7d}      {loss(i) + 1:.4f}    {loss(i)}    1.0e-03\n" for i in ROWS)
+    file = write(tmp_path / "lcurve.out", text)
+    check(one(file, "rmse_trn"), [100.0 * i for i in ROWS], LOSSES, [1e-3] * 12)
+
+
+@pytest.mark.parametrize("metric", ["", " 0.25"])
+def test_the_terms_of_a_loss_without_names_are_summed(metric: str, tmp_path: Path) -> None:
+    # loss.dat of DeepXDE
+    text = "# step, loss_train, loss_test, metrics_test\n" + "".join(
+        f"{1000 * i:.18e} {loss(i):.18e} 0.5 {2 * loss(i):.18e} 0.25{metric}\n" for i in ROWS
+    )
+    file = write(tmp_path / "loss.dat", text)
+    steps = [1000.0 * i for i in ROWS]
+    check(one(file), steps, [x + 0.5 for x in LOSSES])
+    assert one(file).metric == "loss_train"
+    assert "2 terms of a loss in each row: loss_train is their sum" in one(file).notes
+    check(one(file, "loss_train[0]"), steps, LOSSES)
+    check(one(file, "loss_test"), steps, [2 * x + 0.25 for x in LOSSES])
+    names = {each.metric for each in gp.metrics_of(file)}
+    assert ("metrics_test" in names) == bool(metric)
+    write(file, text.rstrip()[:-30])  # a row that its writer did not finish
+    check(one(file), steps[:-1], [x + 0.5 for x in LOSSES[:-1]])

@@ -12,6 +12,7 @@
 #include "trace/readers/table_fields.hpp"
 #include "trace/readers/table_header.hpp"
 #include "trace/readers/table_numbers.hpp"
+#include "trace/readers/table_terms.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -239,7 +240,8 @@ bool is_table(const std::filesystem::path& file, std::string_view head) {
   NextLine each = lines_of(again);
   std::string_view line;
   for (std::size_t i = 0; i < header.line; ++i) line = each().value_or("");
-  const std::string_view row = each().value_or("");
+  std::string_view row = each().value_or("");
+  while (is_comment(row, header)) row = each().value_or("");
   if (is_line_of_log(line, row)) return false;
   // A sentence has commas, too.
   if (is_page(file) && header.mark != kBar && !has_width_of(header, row)) return false;
@@ -249,7 +251,9 @@ bool is_table(const std::filesystem::path& file, std::string_view head) {
   // Words with blanks between are a header when numbers stand below them.
   NextLine next = lines_of(below);
   (void)next();
-  const std::vector<std::string_view> cells = words_of(next().value_or(""));
+  std::string_view first = next().value_or("");
+  while (is_comment(first, header)) first = next().value_or("");
+  const std::vector<std::string_view> cells = words_of(first);
   if (cells.size() != header.names.size()) return false;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const bool count = counts_steps(normal(header.names[i])) && in_thousands(cells[i]);
@@ -272,8 +276,15 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
     }
   }
   const std::size_t start = header.line;
-  if (mark_of_rows(file, header) == kBlanks) header.mark = kBlanks;
+  const std::string first = header.comment ? first_row(file, header) : "";
+  header.mark = mark_of_rows(first, header);
+  const Terms terms = terms_of(header.names, first);
+  if (terms.of_loss > 0) {
+    header.names = names_of(terms);
+    header.mark = kBlanks;
+  }
   const char mark = header.mark;
+  const bool comments = header.comment;
   const bool commas = has_decimal_commas(file, header);
   std::vector<bool> counting;
   for (const std::string& each : header.names) counting.push_back(counts_steps(normal(each)));
@@ -289,6 +300,8 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
         const bool counts = i < counting.size() && counting[i];
         clear_marks(cells[i], commas ? Commas::decimal : Commas::thousands, counts);
       }
+      if (comments && !cells.empty() && cells[0].starts_with('#')) continue;
+      if (terms.of_loss > 0) cells = with_sums(cells, terms);
       const bool blank = std::all_of(cells.begin(), cells.end(),
                                      [](const std::string& cell) { return cell.empty(); });
       if (blank || (mark == kBar && is_between_bars(cells))) continue;
@@ -300,6 +313,10 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
   }
   std::vector<LoggedRun> runs = table.runs(file);
   name_by_file(file, metric, runs);
+  if (terms.of_loss > 1) {
+    const std::string each = std::to_string(terms.of_loss) + " terms of a loss in each row: ";
+    for (LoggedRun& run : runs) run.notes.push_back(each + "loss_train is their sum");
+  }
   if (runs.size() == 1) put_settings_beside(file, runs[0]);
   return runs;
 }

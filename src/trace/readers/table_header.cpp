@@ -155,6 +155,7 @@ Header header_in(const NextLine& next) {
     if (count == 1 && text.size() == 5 && text.starts_with("sep=")) continue;  // of Excel
     Header header = split_header(!comment ? *line : line->substr(std::min(start, line->size())));
     header.line = count;
+    header.comment = comment;
     if (!text.empty() && (!comment || is_header(header.names))) return header;
   }
   return {};
@@ -203,15 +204,24 @@ bool has_width_of(const Header& header, std::string_view line) {
   return split(line, header.mark).size() == header.names.size();
 }
 
-char mark_of_rows(const std::filesystem::path& file, const Header& header) {
+bool is_comment(std::string_view line, const Header& header) {
+  return header.comment && stripped(line).starts_with('#');
+}
+
+std::string first_row(const std::filesystem::path& file, const Header& header) {
   LineReader lines(file);
-  bool comment = false;
   for (std::size_t i = 0; i < header.line && lines.next(); ++i) {
-    comment = stripped(lines.line()).starts_with('#');
   }
-  if (!comment || header.mark != ',' || !lines.next()) return header.mark;
-  const bool blanks = words_of(lines.line()).size() == header.names.size();
-  return blanks && !contains(lines.line(), ",") ? kBlanks : header.mark;
+  while (lines.next()) {
+    if (!is_comment(lines.line(), header)) return std::string(lines.line());
+  }
+  return {};
+}
+
+char mark_of_rows(std::string_view row, const Header& header) {
+  if (!header.comment || header.mark != ',') return header.mark;
+  const bool blanks = words_of(row).size() == header.names.size();
+  return blanks && !contains(row, ",") ? kBlanks : header.mark;
 }
 
 bool is_between_bars(const Fields& cells) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "trace/readers/table_fields.hpp"
@@ -15,6 +16,7 @@ struct Header {
   Fields names{};
   char mark = ',';
   std::size_t line = 0;
+  bool comment = false;  ///< behind a `#`, as are other lines that are no rows
 };
 
 /// Steps' times by placement, of AdaptDL's simulator.
@@ -32,8 +34,12 @@ struct Header {
 [[nodiscard]] Header header_of_list(const std::filesystem::path& file, const NextLine& next);
 /// Whether a line has as many fields as a header.
 [[nodiscard]] bool has_width_of(const Header& header, std::string_view line);
+/// The first row below a header.
+[[nodiscard]] std::string first_row(const std::filesystem::path& file, const Header& header);
 /// What splits the rows below a header: blanks where a comment with commas names their columns.
-[[nodiscard]] char mark_of_rows(const std::filesystem::path& file, const Header& header);
+[[nodiscard]] char mark_of_rows(std::string_view row, const Header& header);
+/// Whether a line is no row but a comment, of which the header is one, too.
+[[nodiscard]] bool is_comment(std::string_view line, const Header& header);
 /// Whether a line of a table with bars is no row: a rule as of Markdown or of psql, or a line
 /// without bars, such as psql's number of rows.
 [[nodiscard]] bool is_between_bars(const Fields& cells);
