@@ -9,6 +9,7 @@ import registers ``glidepath/Scheduling-v0`` for `gymnasium.make` and ``make_vec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,6 +73,8 @@ class _Batch:
         for name, value in numbers.items():
             if not isinstance(value, (int, float, np.integer, np.floating)):
                 raise InputError(f"environment: {name} is {value!r:.40}, expected a number")
+        if energy_weight == math.inf:  # of which the rewards would be NaN
+            raise InputError("environment: energy_weight is inf, expected 0 or more and finite")
         self.workloads = drawn
         self.core = _core.EnvironmentBatch(
             [workload._record for workload in drawn], count, _core.SimulationOptions(**simulation),
@@ -101,12 +104,24 @@ class _Batch:
     def step(self, actions: Any) -> None:
         filled = self.observation, self.reward, self.terminated, self.mask
         if self.weighs:
-            self.core.weigh(np.ascontiguousarray(actions, np.float64), *filled)
+            try:
+                weights = np.ascontiguousarray(actions, np.float64)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"environment: an action is {actions!r:.40}, expected numbers"
+                ) from None
+            self.core.weigh(weights, *filled)
             return
         chosen = np.ascontiguousarray(actions)
         if chosen.dtype.kind not in "iu":
             raise InputError(f"environment: an action is {chosen.dtype}, expected whole numbers")
-        self.core.step(chosen.astype(np.int64, copy=False), *filled)
+        chosen = chosen.astype(np.int64, copy=False)
+        # Without a sign those below 0 are the largest. The core takes the lower 32 bits alone.
+        if chosen.size and chosen.view(np.uint64).max() >> 31:
+            wrong = next(each for each in np.ravel(actions) if not 0 <= each < 1 << 31)
+            last = self.core.actions - 1
+            raise InputError(f"environment: action is {wrong}, expected 0 to {last}")
+        self.core.step(chosen, *filled)
 
     def simulation(self, which: int) -> Simulation:
         return _simulation(self.core.simulation(which))

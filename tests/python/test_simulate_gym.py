@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -221,6 +222,22 @@ def test_mistakes_are_named() -> None:
     env.reset(seed=0)
     with pytest.raises(gp.InputError, match="an action is float64, expected whole numbers"):
         env.step(1.5)
+    with pytest.raises(
+        gp.InputError, match=r"^environment: an action is \['x'\], expected numbers$"
+    ):
+        weighs.step("x")
+
+
+@pytest.mark.parametrize("action", [-1, 2**31, 2**32, -(2**63), np.uint64(2**63)])
+def test_an_action_beyond_32_bits_is_not_taken_for_another(action: Any) -> None:
+    env, vector = SchedulingEnv(draw(0)), SchedulingVectorEnv(draw(0), num_envs=2)
+    refusal = rf"^environment: action is {action}, expected 0 to 40$"
+    env.reset(seed=0)
+    with pytest.raises(gp.InputError, match=refusal):
+        env.step(action)
+    vector.reset(seed=0)
+    with pytest.raises(gp.InputError, match=refusal):
+        vector.step(np.full(2, action))
 
 
 def test_before_the_first_reset_there_is_nothing_to_step() -> None:
@@ -253,6 +270,9 @@ def test_what_no_episode_can_begin_with_is_refused_in_a_sentence() -> None:
         ),
         "environment: energy_weight is 'x', expected a number": lambda: any_env(
             draw(0), energy_weight="x"
+        ),
+        "environment: energy_weight is inf, expected 0 or more and finite": lambda: any_env(
+            draw(0), energy_weight=math.inf
         ),
         "environment: options is 5, expected a dict": lambda: begin(options=5),
         "environment: workload is 1.7, expected a whole number": lambda: begin(
