@@ -14,7 +14,9 @@
 
 #include <gtest/gtest.h>
 
+#include "common/rng.hpp"
 #include "refusal.hpp"
+#include "simulate/market.hpp"
 #include "simulated.hpp"
 
 namespace glidepath {
@@ -604,6 +606,35 @@ Workload elastic_workload(std::uint64_t seed, int gpus_there, double restart_s) 
   return workload;
 }
 
+/// Starts of the jobs that wait as the last one comes: how long on average, how much later the
+/// median of one sample is than the simulation, and how far off.
+struct Starts {
+  double wait_s = 0, late_s = 0, off_s = 0;
+};
+
+template <class Draw>
+Starts starts_of_elastic_jobs(const Draw& draw) {
+  Starts sum;
+  double count = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Workload workload = draw(seed);
+    const std::vector<double> at{workload.jobs.back().submit_s};
+    const Moment now = moments_of(workload, "best_value", {}, at, 0).front();
+    const StartTimes times = start_times({now.now_s, workload.tiers, now.jobs, now.running},
+                                         "best_value", {.samples = 1, .horizon_s = kInf});
+    const std::vector<double> expected =
+        true_starts(simulate(workload, "best_value"), times.job, now.now_s);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ++count;
+      sum.wait_s += expected[i];
+      sum.late_s += times.quantiles(1, i) - expected[i];
+      sum.off_s += std::abs(times.quantiles(1, i) - expected[i]);
+    }
+  }
+  EXPECT_GT(count, 50);
+  return {sum.wait_s / count, sum.late_s / count, sum.off_s / count};
+}
+
 TEST(StartsTest, ElasticJobsStartAsThePlanDividesTheGpusAmongThem) {
   struct Crowd {
     int gpus = 0;
@@ -611,24 +642,82 @@ TEST(StartsTest, ElasticJobsStartAsThePlanDividesTheGpusAmongThem) {
   };
   for (const auto& [gpus, restart_s] : {Crowd{8, 0}, Crowd{8, 60}, Crowd{24, 0}, Crowd{24, 60}}) {
     SCOPED_TRACE(std::to_string(gpus) + " GPUs, restart_s " + std::to_string(restart_s));
-    double waits_s = 0, late_s = 0, off_s = 0;
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const Workload workload = elastic_workload(seed, gpus, restart_s);
-      const std::vector<double> at{workload.jobs.back().submit_s};
-      const Moment now = moments_of(workload, "best_value", {}, at, 0).front();
-      const StartTimes times = start_times({now.now_s, workload.tiers, now.jobs, now.running},
-                                           "best_value", {.samples = 1, .horizon_s = kInf});
-      const std::vector<double> expected =
-          true_starts(simulate(workload, "best_value"), times.job, now.now_s);
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        waits_s += expected[i];
-        late_s += times.quantiles(1, i) - expected[i];
-        off_s += std::abs(times.quantiles(1, i) - expected[i]);
+    const Starts starts = starts_of_elastic_jobs(
+        [&](std::uint64_t seed) { return elastic_workload(seed, gpus, restart_s); });
+    EXPECT_LT(std::abs(starts.late_s), 0.05 * starts.wait_s);
+    EXPECT_LT(starts.off_s, 0.05 * starts.wait_s);
+  }
+}
+
+/// The same with a second tier, on which jobs are 1.4 to 2.8 times as fast.
+Workload elastic_on_two_tiers(std::uint64_t seed, double restart_s) {
+  Workload workload = elastic_workload(seed, 8, restart_s);
+  workload.tiers.push_back({.name = "fast", .nodes = 1, .gpus_per_node = 8});
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    WorkloadJob& job = workload.jobs[i];
+    const double faster = 1.4 + 0.2 * static_cast<double>(i % 8);
+    job.submit_s = std::floor(job.submit_s / 4);
+    job.steps_per_s.push_back(faster);
+    for (Gang& gang : job.gangs) gang.steps_per_s.push_back(faster * gang.steps_per_s.front());
+  }
+  return workload;
+}
+
+TEST(StartsTest, ElasticJobsGoToTheTierThatThePlanGivesThem) {
+  for (const double restart_s : {0.0, 60.0}) {
+    SCOPED_TRACE("restart_s " + std::to_string(restart_s));
+    const Starts starts = starts_of_elastic_jobs(
+        [&](std::uint64_t seed) { return elastic_on_two_tiers(seed, restart_s); });
+    EXPECT_LT(std::abs(starts.late_s), 0.03 * starts.wait_s);
+    EXPECT_LT(starts.off_s, 0.12 * starts.wait_s);
+  }
+}
+
+using Bids = std::vector<std::vector<detail::Market::Bid>>;
+
+/// The most that GPUs of two tiers are worth to the jobs from the i-th on, in every way.
+double most_of(const Bids& bids, std::size_t i, std::vector<int> room) {
+  if (i == bids.size()) return 0;
+  double most = most_of(bids, i + 1, room);
+  for (const detail::Market::Bid& bid : bids[i]) {
+    if (bid.gpus > room[bid.tier]) continue;
+    std::vector<int> left = room;
+    left[bid.tier] -= bid.gpus;
+    most = std::max(most, bid.value + most_of(bids, i + 1, left));
+  }
+  return most;
+}
+
+TEST(StartsTest, NoDivisionOfFewGpusIsWorthMoreThanTheOneByPrices) {
+  detail::Market market;  // prices are those of the case before
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const detail::Rng rng{seed};
+    std::vector<int> room{static_cast<int>(rng.bits(0, 0) % 9),
+                          static_cast<int>(rng.bits(0, 1) % 9)};
+    Bids bids(1 + rng.bits(0, 2) % 6);
+    market.open(room);
+    for (std::size_t i = 0; i < bids.size(); ++i) {
+      market.come(static_cast<int>(i));
+      for (int w = 0; w < 8; ++w) {
+        const std::uint64_t draw = 8 * i + static_cast<std::uint64_t>(w);
+        const double value = std::exp(4 * rng.uniform(draw, 3)) * (1 << w % 4);
+        bids[i].push_back({.tier = w / 4, .gpus = 1 << w % 4, .way = w, .value = value});
+        market.bid(bids[i].back());
       }
     }
-    EXPECT_GT(waits_s, 1e4);
-    EXPECT_LT(std::abs(late_s), 0.05 * waits_s);
-    EXPECT_LT(off_s, 0.05 * waits_s);
+    market.divide();
+    double sum = 0;
+    std::vector<int> left = room;
+    for (std::size_t i = 0; i < market.size(); ++i) {
+      if (market.way(i) < 0) continue;
+      const detail::Market::Bid& bid = bids[static_cast<std::size_t>(market.job(i))][market.way(i)];
+      sum += bid.value;
+      left[bid.tier] -= bid.gpus;
+    }
+    EXPECT_GE(left[0], 0);
+    EXPECT_GE(left[1], 0);
+    EXPECT_NEAR(sum, most_of(bids, 0, room), 1e-9 * sum);
   }
 }
 

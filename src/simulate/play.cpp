@@ -93,6 +93,7 @@ void Player::reset(std::uint64_t sample) {
   ceilings_.clear();
   ends_.clear();
   line_.clear();
+  market_.prices = script_.prices;
   free_ = script_.capacity;
   awaited_ = 0;
   draw_uniforms();
@@ -102,7 +103,7 @@ void Player::reset(std::uint64_t sample) {
     queues_[s].soon.clear();
     queues_[s].later.clear();
     find_head(static_cast<int>(s));
-    if (script_.rule.reserves) {
+    if (script_.in_line()) {
       line_.insert(line_.end(), script_.waiting[s].begin(), script_.waiting[s].end());
     }
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "simulate/market.hpp"
 #include "simulate/policy_table.hpp"
 
 namespace glidepath::detail {
@@ -100,13 +101,19 @@ struct Script {
   std::vector<int> in_order{};             ///< live jobs by submission
   std::vector<int> running{};              ///< live jobs that run
   bool one_class = true;                   ///< no job goes before the order of the others
-  bool divides = false;  ///< the policy chooses among several gangs, and some job has them
+  bool divides = false;          ///< the policy chooses among several gangs, and some job has them
+  bool by_prices = false;        ///< and does so by prices: there are several tiers, and one class
+  std::vector<double> prices{};  ///< of a GPU of each tier, now
 
   /// To be called with all parts there: ranks, shapes, order, load.
   void prepare();
   [[nodiscard]] PlayKey waiting_key(const Part& part) const;
   [[nodiscard]] double recent_load() const;
   void rank_laws();
+  /// By which plan() would divide all GPUs now.
+  void find_prices();
+  /// Those that wait stand in one line, not in a queue of each shape.
+  [[nodiscard]] bool in_line() const { return rule.reserves || by_prices; }
 
   /// Standard normal numbers that all jobs of a sample share: multiples of two irrational numbers,
   /// so that few samples cover both, the first few as well.
@@ -248,6 +255,8 @@ class Player {
   void offer(int job);
   void accept(const Step& step);
   void divide_exactly(Seated seated);
+  void divide_by_prices(Seated seated);
+  void add_bids(int job);
   void settle_shares();
   void backfill();
 
@@ -315,7 +324,7 @@ class Player {
   std::vector<Queue> queues_;                 ///< of each shape
   std::vector<Script::Waiting> heads_;        ///< the first of each, job -1 for none
   std::vector<int> line_up_, rank_;           ///< shapes by their heads, and where each stands
-  std::vector<Script::Waiting> line_, lane_;  ///< all that wait, under reserves; all that run
+  std::vector<Script::Waiting> line_, lane_;  ///< all that wait, where in_line(); all that run
   std::vector<int> suspended_;
   std::vector<Move> moves_;
   std::vector<int> candidates_;
@@ -325,6 +334,7 @@ class Player {
   std::vector<int> contenders_;        ///< for the GPUs of an exact division
   std::vector<double> values_, best_;  ///< of the ways of one of them; of so many GPUs
   std::vector<int> choices_;           ///< its way in each of `best_`, contenders x GPUs
+  Market market_;                      ///< where a division is by prices
   std::vector<Rival> rivals_;          ///< as many as are counted; the last `sorted_` of them first
   std::size_t rival_count_ = 0, sorted_ = 0;
   double front_ = 0, back_ = 0, running_back_ = 0;  ///< places

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs with options of several gangs in a sample. plan() gives GPUs to jobs by a knapsack, whose
-// relaxation a greedy rule solves (Sinha and Zoltners 1979): step by step to the job to whose value
-// each of them adds most. On few GPUs, where what does not fit counts, the knapsack is solved.
+// relaxation a greedy rule solves on one tier (Sinha and Zoltners 1979): step by step to the job to
+// whose value each of them adds most. On few GPUs, where what does not fit counts, the knapsack is
+// solved. On several tiers, where a job that goes to one of them leaves another to others, prices
+// of their GPUs decide.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -92,6 +94,7 @@ void Player::accept(const Step& step) {
 
 /// Divides the GPUs among all; under `stay` those that run keep what they hold.
 void Player::divide(Seated seated) {
+  if (script_.by_prices) return divide_by_prices(seated);
   room_ = script_.capacity;
   shares_.resize(actors_.size(), -1);
   steps_.clear();
@@ -123,6 +126,45 @@ void Player::divide(Seated seated) {
   const bool few = script_.capacity.size() == 1 && script_.capacity.front() <= kMaxExactGpus;
   if (few && script_.one_class) divide_exactly(seated);
   settle_shares();
+}
+
+void Player::add_bids(int job) {
+  const Worth worth = worth_of(job);
+  market_.come(job);
+  for (int w = 0; w < static_cast<int>(worth.ways.size()); ++w) {
+    market_.bid({worth.ways[w].tier, worth.ways[w].gpus, w, worth.value(w)});
+  }
+}
+
+/// The same on several tiers.
+void Player::divide_by_prices(Seated seated) {
+  room_ = free_;
+  shares_.resize(actors_.size(), -1);
+  offered_.clear();
+  for (const Seat& seat : running_) {
+    if (now_ >= seat.until) look(actors_[seat.job].slot);
+    shares_[seat.job] = seat.way;
+    if (seated == Seated::stay || !part(actors_[seat.job]).preemptible) continue;
+    room_[seat.tier] += seat.gpus;
+    shares_[seat.job] = -1;
+  }
+  market_.open(room_);
+  for (const Seat& seat : running_) {
+    if (shares_[seat.job] < 0) add_bids(seat.job);
+  }
+  const std::size_t ran = market_.size();
+  for (const Script::Waiting& waiting : line_) add_bids(waiting.job);
+  market_.divide();
+  for (std::size_t i = 0; i < market_.size(); ++i) {
+    if (market_.way(i) < 0) continue;
+    shares_[market_.job(i)] = market_.way(i);
+    if (i < ran) continue;
+    offered_.push_back(market_.job(i));
+    line_[i - ran].job = -1;
+  }
+  std::erase_if(line_, [](const Script::Waiting& waiting) { return waiting.job < 0; });
+  settle_shares();
+  if (seated == Seated::stay) market_.prices = script_.prices;  // not of what was left over
 }
 
 /// The best division of one tier among the jobs that were offered something and the first of each

@@ -93,7 +93,7 @@ void Player::pause(int job) {
 void Player::queue(int job) {
   Actor& actor = actors_[job];
   const Script::Waiting waiting{waiting_key(actor), job, actor.part};
-  if (script_.rule.reserves) {
+  if (script_.in_line()) {
     line_.insert(std::upper_bound(line_.begin(), line_.end(), waiting), waiting);
     return;
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is the same in every sample: the parts, their orders and the draws.
+#include "glidepath/plan.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -155,6 +157,28 @@ void Script::rank_laws() {
   }
 }
 
+void Script::find_prices() {
+  std::vector<std::int64_t> job, tier, gpus;
+  std::vector<double> value;
+  for (int j = 0; j < live; ++j) {
+    const double rank = std::max(parts[j].fastest(), parts[j].law->rank);
+    for (const Way& way : parts[j].ways) {
+      job.push_back(j);
+      tier.push_back(way.tier);
+      gpus.push_back(way.gpus);
+      value.push_back(parts[j].weight * way.steps_per_s / rank);
+    }
+  }
+  prices.assign(capacity.size(), 0);
+  const double top = value.empty() ? 0 : *std::max_element(value.begin(), value.end());
+  if (!(top > 0)) return;
+  for (double& each : value) each /= top;
+  const std::vector<std::int64_t> all(capacity.begin(), capacity.end());
+  const RoundPlan now = solve_round(
+      {.job = job, .tier = tier, .gpus = gpus, .value = value, .capacity = all}, {}, Execution{1});
+  for (std::size_t t = 0; t < prices.size(); ++t) prices[t] = now.prices[t] * top;
+}
+
 void Script::prepare() {
   divides = divides && std::any_of(parts.begin(), parts.end(), is_elastic);
   load = recent_load();
@@ -184,6 +208,8 @@ void Script::prepare() {
     const int gang = shape.empty() ? std::numeric_limits<int>::max() : shape.front().gpus;
     if (one_way) gangs.push_back(gang);
   }
+  by_prices = divides && one_class && capacity.size() > 1;
+  if (by_prices) find_prices();
   if (rule.reserves) {
     for (const Part& part : parts) {
       needs.push_back({part.counted_s(0), std::numeric_limits<int>::max()});
