@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -14,3 +15,21 @@ def draft_of(path: Path, end: str = ".part") -> Path:
     have the same number.
     """
     return path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}{end}")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write all of a file or nothing: a reader never meets half of it, and an error leaves the old.
+
+    What is no regular file, such as /dev/stdout, is written to and stays what it is.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            file.write(data)
+        return
+    whole = Path(os.path.realpath(path))  # a link stays one, too
+    beside = draft_of(whole)
+    try:
+        beside.write_bytes(data)
+        beside.replace(whole)
+    finally:
+        beside.unlink(missing_ok=True)

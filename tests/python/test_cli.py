@@ -420,7 +420,16 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("simulate", SUPERCOM, "--seeds", 0), ("--seeds is 0, expected 1 or more",)),
         (
             ("forecast", "{curves}", "--plot", "/nowhere/x.png"),
-            ("/nowhere/x.png: cannot write the picture: No such file or directory",),
+            ("--plot /nowhere/x.png: no folder /nowhere",),
+        ),
+        (("fit", "{curves}", "--plot", "picture"), ("--plot picture: neither .png nor .svg",)),
+        (
+            ("simulate", SUPERCOM, "--report", "/nowhere/x.html"),
+            ("--report /nowhere/x.html: no folder /nowhere",),
+        ),
+        (
+            ("bench", "policies", SUPERCOM, "--seed-study", "--out", "/nowhere/x.html"),
+            ("--out /nowhere/x.html: no folder /nowhere",),
         ),
         (("forecast",), ("FILE", "forecast --help")),
         (
@@ -437,7 +446,10 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("bench", "reach", "{curves}", "--target", "nan"), ("--target is nan, expected a",)),
         (("metrics", "{curves}", "--metric", ""), ("metric is ''", "expected the name of one")),
         (("simulate", "{curves}"), ("is a CSV of jobs: say how many --gpus",)),
-        (("report", "{curves}", "-o", "/nowhere/r.html"), ("/nowhere/r.html", "No such file")),
+        (
+            ("report", "{curves}", "-o", "/nowhere/r.html"),
+            ("--out /nowhere/r.html: no folder /nowhere",),
+        ),
         (("report", SUPERCOM, "--target", 1), ("is a workload",)),
         (("plan", SUPERCOM, "--at-h", 1e6), ("--at-h",)),
         (("plan", SUPERCOM, "--at-h", "nan"), ("--at-h is nan, expected 0 hours or more",)),

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from full_disk import files_of_at_most
 from log_files import write
 from slurm_world import HOPELESS, World, job
 
@@ -116,6 +117,19 @@ def test_a_report_replaces_regular_files_alone(
     assert read == [page.read_text()]
     assert pipe.is_fifo()
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_full_disk_leaves_the_picture_that_was_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, picture = str(log_of(tmp_path, "log")), tmp_path / "picture.PNG"
+    assert main(["fit", log, "--plot", str(picture)]) in (0, 1)
+    before = picture.read_bytes()
+    with files_of_at_most(100):
+        assert main(["fit", log, "--robust", "--plot", str(picture)]) == 2
+    assert "picture.PNG: cannot write the picture: File too large" in capsys.readouterr().err
+    assert picture.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv", "picture.PNG"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
@@ -234,6 +248,8 @@ def test_only_what_is_certain_is_written_as_certain(digits: int) -> None:
         ["forecast", "{log}", "--plot", "{link}"],
         ["simulate", "{jobs}", "--gpus", "2", "--report", "{jobs}"],
         ["plan", "{jobs}", "--gpus", "2", "--plot", "{jobs}"],
+        ["bench", "accuracy", "{results}", "--out", "{results}"],
+        ["bench", "compare", "{results}", "--out", "{results}"],
     ],
 )
 def test_no_verb_writes_over_what_it_reads(
@@ -243,8 +259,9 @@ def test_no_verb_writes_over_what_it_reads(
     jobs = write(tmp_path / "jobs.csv", "submit_s,duration_s,gpus\n0,60,1\n5,60,1\n")
     link = tmp_path / "link.csv"
     link.symlink_to(log)
-    names = {"log": log, "link": link, "folder": tmp_path, "jobs": jobs}
-    before = {path: path.read_text() for path in (log, jobs)}
+    results = write(tmp_path / "results.json", "{}")
+    names = {"log": log, "link": link, "folder": tmp_path, "jobs": jobs, "results": results}
+    before = {path: path.read_text() for path in (log, jobs, results)}
     assert main([part.format(**names) for part in line]) == 2
     target = line[-1].format(**names)
     assert f"{target}: this command reads that file" in capsys.readouterr().err.replace("\n", "")

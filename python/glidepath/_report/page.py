@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import glidepath as gp
 from glidepath._answer import Columns, cells
-from glidepath._drafts import draft_of
+from glidepath._drafts import write_whole
 from glidepath._results import require
 
 Figure = dict[str, Any]  # as plotly's JSON has it
@@ -230,22 +229,7 @@ def _embedded(name: str, value: Any) -> str:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Write all of it or nothing: a reader never meets half a page.
-
-    What is no regular file, such as /dev/stdout, is written to and stays what it is.
-    """
-    data = text.encode("utf-8", errors="backslashreplace")  # a file may have any name
     try:
-        if path.exists() and not path.is_file():
-            with path.open("wb") as file:
-                file.write(data)
-            return
-        whole = Path(os.path.realpath(path))  # a link stays one, too
-        beside = draft_of(whole)
-        try:
-            beside.write_bytes(data)
-            beside.replace(whole)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(path, text.encode("utf-8", errors="backslashreplace"))  # of any file name
     except OSError as error:
         raise gp.IoError(f"{path}: cannot write the report: {error.strerror}") from None

@@ -20,6 +20,7 @@ from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Json,
+    check_output,
     emit,
     holds,
     open_workload,
@@ -190,6 +191,8 @@ def policies(
     for page in pages:
         if page.suffix not in (".html", ".png", ".svg"):
             raise gp.InputError(f"--out {page}: neither .html nor .png nor .svg")
+        if seed_study:
+            check_output("--out", page, source)
     if seed_study:
         loads = tuple(users or (10, 20, 50, 100, 200))
         return _study(source, loads, seeds, pages, as_json=as_json)

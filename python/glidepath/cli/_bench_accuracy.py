@@ -22,6 +22,7 @@ from glidepath.cli._console import (
     Json,
     Metric,
     check_output,
+    check_plot,
     emit,
     print_rows,
     print_table,
@@ -92,9 +93,9 @@ def accuracy(
     """
     from glidepath._bench.accuracy import CUTOFFS, DEFAULT_METHODS
 
-    files = _checked_out(out)
-    check_output("--plot", plot)
-    check_output("--plot-cutoffs", plot_cutoffs)
+    files = _checked_out(out, folder, constants)
+    check_plot("--plot", plot, folder)
+    check_plot("--plot-cutoffs", plot_cutoffs, folder)
     with progress("curves") as update, redirect_stdout(sys.stderr):  # methods may print
         result = gp.bench.accuracy(
             folder,
@@ -124,7 +125,7 @@ def compare(
 
     Exit code 1 where a method failed on some prefix.
     """
-    files = _checked_out(out)
+    files = _checked_out(out, *results)
     return _show(gp.bench.read_accuracy(*results), files, as_json=as_json)
 
 
@@ -185,13 +186,12 @@ def reach(
     return WARNING if result.failures() else ANSWER
 
 
-def _checked_out(out: Sequence[Path] | None) -> list[Path]:
+def _checked_out(out: Sequence[Path] | None, *inputs: Path | None) -> list[Path]:
     """Give the files to write as absolute paths: a method may go to another folder."""
     for file in out or ():
         if file.suffix not in (".json", ".html"):
             raise gp.InputError(f"--out {file}: neither .json nor .html")
-        if not file.parent.is_dir():  # before hours of work, not after
-            raise gp.IoError(f"--out {file}: no folder {file.parent}")
+        check_output("--out", file, *inputs)
     return [file.absolute() for file in out or ()]
 
 

@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -20,6 +21,7 @@ from rich.text import Text
 
 import glidepath as gp
 from glidepath._answer import Columns, cells
+from glidepath._drafts import write_whole
 from glidepath._json import plain
 from glidepath._results import counted, require
 from glidepath._watch import READING
@@ -281,8 +283,15 @@ _WRITTEN = (".html", ".png", ".svg", ".pdf")  # what a command may write again
 
 
 def check_output(option: str, output: Path | None, *inputs: Path | str | None) -> None:
-    """Refuse to write over a folder, or a file that the command reads, by itself or in a folder."""
-    if output is None or not output.exists():
+    """Refuse to write over a folder, or a file that the command reads, by itself or in a folder.
+
+    Before hours of work, not after: a file in a folder that is not there is refused, too.
+    """
+    if output is None:
+        return
+    if not output.exists():
+        if not output.parent.is_dir():
+            raise gp.IoError(f"{option} {output}: no folder {output.parent}")
         return
     if output.is_dir():
         raise gp.InputError(f"{option} {output} is a folder, expected a file")
@@ -296,14 +305,25 @@ def check_output(option: str, output: Path | None, *inputs: Path | str | None) -
             raise gp.InputError(f"{option} {output}: this command reads that file")
 
 
+def check_plot(option: str, output: Path | None, *inputs: Path | str | None) -> None:
+    """Refuse what `check_output` refuses, and a name that says no kind of picture."""
+    check_output(option, output, *inputs)
+    if output is None:
+        return
+    known = require("matplotlib.figure").Figure().canvas.get_supported_filetypes()
+    if output.suffix[1:].lower() not in known:
+        raise gp.InputError(f"{option} {output}: neither .png nor .svg nor .pdf")
+
+
 def save(plot: Callable[..., Any], path: Path) -> None:
     figure = require("matplotlib.figure").Figure(figsize=(8.0, 4.5), layout="constrained")
     plot(ax=figure.add_subplot())
+    picture = BytesIO()
+    figure.savefig(picture, dpi=150, format=path.suffix[1:])
     try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise gp.IoError(f"{path}: cannot write the picture: {why}") from None
+        write_whole(path, picture.getvalue())
+    except OSError as error:
+        raise gp.IoError(f"{path}: cannot write the picture: {error.strerror}") from None
 
 
 @contextmanager

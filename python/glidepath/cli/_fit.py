@@ -23,7 +23,7 @@ from glidepath.cli._console import (
     Plot,
     Run,
     called,
-    check_output,
+    check_plot,
     chosen,
     emit,
     print_rows,
@@ -61,7 +61,7 @@ def fit(
     as_json: Json = False,
 ) -> int:
     """Fit a learning-curve family to each run of a file."""
-    check_output("--plot", plot, file)
+    check_plot("--plot", plot, file)
     traces = chosen(file, run, metric, pattern)
     fits = _fits(traces, family=family, robust=robust, from_step=from_step)
     if plot is not None:

@@ -31,7 +31,7 @@ from glidepath.cli._console import (
     begins_at_target,
     called,
     check_budget,
-    check_output,
+    check_plot,
     check_reached_by,
     chosen,
     doubt_target,
@@ -73,7 +73,7 @@ def forecast(
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed is {observed:g}, expected above 0 to 1")
     check_budget(budget)
-    check_output("--plot", plot, file, past)
+    check_plot("--plot", plot, file, past)
     check_reached_by(reached_by, target)
     logged = lr == "logged"
     given = None if logged else planned_lr(lr)

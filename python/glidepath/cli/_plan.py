@@ -25,7 +25,7 @@ from glidepath.cli._console import (
     ReachedBy,
     Seed,
     Users,
-    check_output,
+    check_plot,
     check_seed,
     emit,
     open_workload,
@@ -84,7 +84,7 @@ def plan(
     the pace of the log), metric, run, user, priority, weight, deadline_s, hardware (a log of
     nvidia-smi, DCGM ... from which comes how busy it keeps a GPU, and its memory).
     """
-    check_output("--plot", plot, workload, tiers, pairs)
+    check_plot("--plot", plot, workload, tiers, pairs)
     if workload.is_file() and workload.suffix == ".csv" and (gpus is None or tiers is not None):
         if tiers is None:
             raise gp.InputError(f"{workload}: say with --tiers FILE which GPUs there are")
