@@ -174,6 +174,18 @@ def test_a_run_that_has_logged_nothing_has_pictures() -> None:
     assert "<svg" in found._repr_html_()
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_run_that_ends_at_the_largest_numbers_has_pictures() -> None:
+    largest = np.finfo(float).max
+    for last in (largest, -largest):
+        run = gp.Trace([1.0, 2.0, 3.0], [1.0, 2.0, last])
+        fan = runs.forecast(gp.forecast(run, [4.0, 5.0]), trace=run, target=0.5)
+        for ax in (run.plot(), gp.fit(run, family="pow3").plot(trace=run), fan):
+            figure = ax.get_figure()
+            assert figure is not None
+            figure.canvas.draw()
+
+
 def test_a_run_without_a_finite_value_has_a_sentence_in_place_of_its_pictures() -> None:
     blind = gp.Trace(STEP, np.full(STEP.size, np.nan), name="run")
     ahead = gp.forecast(blind, [150.0, 200.0])

@@ -11,6 +11,7 @@ import pytest
 
 import glidepath as gp
 from glidepath import _report
+from glidepath._report import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPERCOM = ROOT / "data" / "workloads" / "supercom"
@@ -86,6 +87,21 @@ def test_a_run_without_a_finite_value_has_a_sentence_in_place_of_its_fan(tmp_pat
     assert fan["data"] == []
     assert [note["text"] for note in fan["layout"]["annotations"]] == ["no finite value so far"]
     assert fan["layout"]["yaxis"]["title"]["text"] == "val_loss"
+
+
+def test_each_run_has_a_picture_whatever_the_runs_are_called(tmp_path: Path) -> None:
+    step = np.arange(1.0, 30.0)
+    names = ("a", "a (3)", "a", "", "run 4", "a")
+    traces = [gp.Trace(step, 1.0 / step, name=name) for name in names]
+    _report.write_runs(tmp_path / "report.html", traces)
+    assert len(embedded((tmp_path / "report.html").read_text(), "figures")) == len(names)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_picture_of_a_page_has_a_number_for_each_number() -> None:
+    smallest, largest = 5e-324, np.finfo(float).max
+    values = [smallest, 1e-305, 0.0, 1.23456789, -largest]
+    assert figures._round(values).tolist() == [0.0, 0.0, 0.0, 1.23457, -1.79769e308]
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def fit(fit: Fit, trace: Trace | None = None, *, ax: Axes | None = None) -> Axes
         seen.append(np.asarray(trace.loss))
     if last > 0:
         steps = np.geomspace(min(first, last), last, 400)
-        curve = fit.predict(steps)
+        curve = series.drawable(fit.predict(steps))
         ax.plot(steps, curve, color=BLUE, linewidth=2, label=f"{fit.family} ({fit.status})")
         # At the points, so that the first steep steps do not rule the axis.
         seen.append(curve if trace is None else fit.predict(trace.step))
@@ -174,7 +174,7 @@ def _points(ax: Axes, trace: Trace, label: str = "observed") -> None:
     few = len(trace.step) <= 150
     ax.plot(
         trace.step,
-        trace.loss,
+        series.drawable(trace.loss),
         marker="o" if few else None,
         markersize=3,
         linestyle="none" if few else "-",
@@ -255,13 +255,15 @@ def _bands(ax: Axes, forecast: Forecast) -> None:
     ):
         ax.fill_between(
             forecast.at,
-            forecast.quantiles[low],
-            forecast.quantiles[high],
+            series.drawable(forecast.quantiles[low]),
+            series.drawable(forecast.quantiles[high]),
             color=shade,
             linewidth=0,
             label=f"{cover:.0%} of outcomes".replace("%", " %"),
         )
-    ax.plot(forecast.at, forecast.median, color=BLUE, linewidth=2, label="forecast")
+    ax.plot(
+        forecast.at, series.drawable(forecast.median), color=BLUE, linewidth=2, label="forecast"
+    )
 
 
 def _mark_reach(ax: Axes, reach: Reach, target: float) -> None:

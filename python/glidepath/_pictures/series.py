@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _LARGEST_COUNT = 1e12  # from which twelve digits, as reasons of a watch have, need an exponent
+_LARGEST_DRAWN = 1e300  # matplotlib adds margins, and overflows beyond
 NO_VALUE = "no finite value so far"  # of a run of which there is nothing to draw
 
 
@@ -61,6 +62,13 @@ def thinned(step: Floats, loss: Floats, most: int = 400) -> tuple[Floats, Floats
     return step[::-1][::stride][::-1], loss[::-1][::stride][::-1]
 
 
+def drawable(values: ArrayLike) -> Floats:
+    """Give values as they are, but the largest ones no larger than can be drawn."""
+    known = np.array(values, dtype=float)
+    known[np.isfinite(known)] = np.clip(known[np.isfinite(known)], -_LARGEST_DRAWN, _LARGEST_DRAWN)
+    return known
+
+
 def binned(time: Floats, values: Floats, most: int = 400) -> tuple[Floats, Floats, Floats, Floats]:
     """Give the middles of at most so many spans of time, and mean, least and largest in each.
 
@@ -97,7 +105,7 @@ def loss_limits(*columns: ArrayLike) -> tuple[float, float] | None:
     if not columns:
         return None
     values = np.concatenate([np.ravel(np.asarray(column, dtype=float)) for column in columns])
-    values = values[np.isfinite(values)]
+    values = drawable(values[np.isfinite(values)])
     if values.size == 0:
         return None
     low, high = float(values.min()), float(values.max())

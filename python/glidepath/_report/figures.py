@@ -41,7 +41,8 @@ def _round(values: Any, digits: int = 6) -> NDArray[np.float64]:
     """Round to six significant digits: as much as a picture shows, at half the bytes."""
     array = np.asarray(values, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.where(array == 0, 1.0, 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array)))))
+        power = digits - 1 - np.floor(np.log10(np.abs(array)))
+        scale = np.where(array == 0, 1.0, 10.0 ** np.minimum(power, 300.0))  # 1e-305 becomes 0
         return np.where(np.isfinite(array), np.round(array * scale) / scale, array)
 
 

@@ -255,8 +255,7 @@ def write_runs(
         rows.append(seen.keys() | {"past_runs": known} | _verdict(seen, past))
         if hardware is not None:
             rows[-1] |= _energy(hardware, trace, rows[-1]["at"])
-        name = trace.name or f"run {len(fans) + 1}"
-        fans[name if name not in fans else f"{name} ({len(fans) + 1})"] = figures.fan(
+        fans[_title_of(trace, fans)] = figures.fan(
             seen.ahead, trace, target=target, metric=trace.metric
         )
     aim = "" if target is None else f" Target {target:g}."
@@ -281,6 +280,15 @@ def write_runs(
         page.grid({f"{hardware.name}: power and loss": figures.hardware(hardware, traces[0])})
     page.write(path, rows)
     return rows
+
+
+def _title_of(trace: gp.Trace, fans: Mapping[str, Figure]) -> str:
+    """Give the picture of a run a title of its own: runs of several files may share a name."""
+    name = title = trace.name or f"run {len(fans) + 1}"
+    number = len(fans) + 1
+    while title in fans:
+        title, number = f"{name} ({number})", number + 1
+    return title
 
 
 def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
