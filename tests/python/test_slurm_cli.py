@@ -304,6 +304,18 @@ def test_rounds_that_end_in_trouble_end_with_a_warning(
     assert (code, err) == (1, "glidepath: squeue: error: away\n")
 
 
+def test_blanks_between_partitions_are_no_part_of_their_names(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    _commands(tmp_path, monkeypatch, [replace(mine, comment="")])
+    for names in ("gold,bronze", "gold, bronze"):
+        out = slurm(capsys, "status", "--json", "--partitions", names)[1]
+        assert [job["job"] for job in json.loads(out)["rounds"][0]["jobs"]] == ["17"]
+
+
 def test_a_round_without_its_tier_ends_in_the_sentence_of_the_other_verbs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -148,6 +148,12 @@ def test_a_comment_that_cannot_be_read_says_so(word: str) -> None:
     assert word in request.problem
 
 
+def test_a_comment_that_says_a_thing_twice_is_not_read() -> None:
+    request = JobRequest.read("glidepath target=0.1 budget=20 target=0.2")
+    assert request is not None
+    assert request.problem == "target stands twice in the comment"
+
+
 def test_a_note_keeps_the_request_and_replaces_the_note() -> None:
     comment = with_note("glidepath target=1 | old", "moving=gold@17 because | of\nit")
     assert comment == "glidepath target=1 | moving=gold@17 because / of it"

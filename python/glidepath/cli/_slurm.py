@@ -209,7 +209,7 @@ def _pilot(
 
     scheduler = Slurm(
         tiers=_speeds(tiers),
-        partitions=[name for name in partitions.split(",") if name],
+        partitions=[name.strip() for name in partitions.split(",") if name.strip()],
         all_users=all_users,
         timeout_s=timeout_s,
     )

@@ -95,8 +95,12 @@ class JobRequest:
         if not words or words[0] != KEYWORD:
             return None
         request = JobRequest()
+        seen = set[str]()
         for word in words[1:]:
             key, equals, value = word.partition("=")
+            if key in seen:  # nobody knows which is meant
+                return replace(request, problem=f"{key} stands twice in the comment")
+            seen.add(key)
             try:
                 if not equals:
                     raise ValueError(word)
