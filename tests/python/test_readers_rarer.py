@@ -162,3 +162,19 @@ def test_the_terms_of_a_loss_without_names_are_summed(metric: str, tmp_path: Pat
     assert ("metrics_test" in names) == bool(metric)
     write(file, text.rstrip()[:-30])  # a row that its writer did not finish
     check(one(file), steps[:-1], [x + 0.5 for x in LOSSES[:-1]])
+
+
+def test_a_table_that_is_printed_may_have_lists_in_its_cells(tmp_path: Path) -> None:
+    # DeepXDE
+    text = "Training model...\n\nStep      Train loss              Test loss     Test metric\n"
+    text += "".join(
+        f"{1000 * i:<9d} [{loss(i):.4f}, 5.00e-01]    [{2 * loss(i):.4f}]    []  \n" for i in ROWS
+    )
+    file = write(
+        tmp_path / "out.log", text + "\nBest model at step 9000:\n  train loss: 1.57e+00\n"
+    )
+    steps = [1000.0 * i for i in ROWS]
+    check(one(file), steps, [x + 0.5 for x in LOSSES])
+    assert one(file).metric == "Train loss"
+    check(one(file, "Train loss[0]"), steps, LOSSES)
+    check(one(file, "Test loss"), steps, [2 * x for x in LOSSES])

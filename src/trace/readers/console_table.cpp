@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "common/csv.hpp"
@@ -89,6 +90,20 @@ std::string name_of_coco(std::string_view said, bool recall) {
 bool are_digits(std::string_view field) {
   return !field.empty() && field.size() <= 15 &&
          field.find_first_not_of("0123456789") == field.npos;
+}
+
+/// Fields with blanks between, but for those within brackets; none where brackets are not closed.
+std::vector<std::string_view> fields_and_lists(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (text = stripped(text); !text.empty(); text = stripped(text)) {
+    const bool list = text.starts_with('[');
+    const std::size_t end = list ? text.find(']') : text.find_first_of(" \t");
+    if (list && end == text.npos) return {};
+    fields.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), list ? end + 1 : end));
+    if (list) fields.back().remove_prefix(1);
+  }
+  return fields;
 }
 
 /// Whether fields are a line of names of which the first counts.
@@ -216,6 +231,7 @@ std::optional<Line> TableRows::spaced(std::string_view text) {
     }
     return {};
   }
+  if (std::optional<Line> row = row_of_lists(text)) return row;
   const std::size_t fewest = std::max<std::size_t>(columns_.empty() ? 0 : columns_.size() - 1, 3);
   if (fields.size() < fewest || columns_.empty()) return {};
   std::optional<Line> row = row_of(fields, text);
@@ -229,6 +245,34 @@ bool TableRows::is_of_frame(std::span<const std::string_view> fields, std::strin
   if (indent_ == 0 || fields.size() != columns_.size() + 1 || blank_length(text) > 0) return false;
   if (!are_digits(fields[0]) || !number_in(fields[1])) return false;
   return fields[0].size() <= indent_ && (are_digits(fields[1]) || text.size() == width_);
+}
+
+/// A row of which cells are lists of numbers, as of DeepXDE: the terms of a loss, which is their
+/// sum, and metrics.
+std::optional<Line> TableRows::row_of_lists(std::string_view text) const {
+  if (columns_.empty() || !contains(text, "[")) return {};
+  const std::vector<std::string_view> fields = fields_and_lists(text);
+  if (fields.size() != columns_.size() || !are_digits(fields[0])) return {};
+  Line line;
+  for (std::size_t i = 1; i < fields.size(); ++i) {
+    std::vector<double> terms;
+    for (const std::string_view part : cut(fields[i])) {
+      const std::optional<double> value = number_in(stripped(part));
+      if (value) terms.push_back(*value);
+    }
+    if (terms.empty()) continue;
+    const std::string& name = columns_[i];
+    const bool summed = terms.size() > 1 && contains(lower(name), "loss");
+    line.cells.put(name, summed ? std::accumulate(terms.begin(), terms.end(), 0.0) : terms[0]);
+    for (std::size_t k = summed ? 0 : 1; k < terms.size(); ++k) {
+      line.cells.put(name + "[" + std::to_string(k) + "]", terms[k]);
+    }
+  }
+  if (line.cells.empty()) return {};
+  line.counters.put(counter_in(columns_[0]).value_or(""), number_in(fields[0]).value_or(0));
+  line.text = shown_line(text);
+  line.by_column = true;
+  return line;
 }
 
 std::optional<Line> TableRows::row_of(std::span<const std::string_view> fields,

@@ -34,6 +34,7 @@ class TableRows {
  private:
   [[nodiscard]] std::optional<Line> row_of(std::span<const std::string_view> fields,
                                            std::string_view text) const;
+  [[nodiscard]] std::optional<Line> row_of_lists(std::string_view text) const;
   [[nodiscard]] bool is_of_frame(std::span<const std::string_view> fields,
                                  std::string_view text) const;
 
