@@ -178,3 +178,20 @@ def test_a_table_that_is_printed_may_have_lists_in_its_cells(tmp_path: Path) -> 
     assert one(file).metric == "Train loss"
     check(one(file, "Train loss[0]"), steps, LOSSES)
     check(one(file, "Test loss"), steps, [2 * x for x in LOSSES])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Starting iteration {i}\nSteps executed: 1001 Return: -20.0\nAverage return: {x}\n",
+        "[0101 10:00:12 @base.py:275] Start Epoch {i} ...\ncross_entropy_loss: {x}\n",
+        "Now training epoch {i}. LR=0.1\nAvg loss: {x}\n",
+        "2022-01-01 10:00:12,123 INFO Time taken for epoch {i} is 123.4 sec\nTrain loss: {x}\n",
+    ],
+)
+def test_what_is_said_to_begin_counts_the_lines_below(form: str, tmp_path: Path) -> None:
+    text = "".join(form.format(i=i, x=loss(i)) for i in ROWS)
+    metric = "Average return" if "return" in form else None
+    run = one(write(tmp_path / "log", text), metric)
+    np.testing.assert_array_equal(run.step, BY_ROW)
+    np.testing.assert_array_equal(run.loss, LOSSES)

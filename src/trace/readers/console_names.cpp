@@ -19,6 +19,11 @@ constexpr std::size_t kCachedNames = 4096;  // names that are remembered
 constexpr std::string_view kTags[] = {"train", "training",  "meta",    "id",      "idx",
                                       "index", "no",        "global",  "current", "at",
                                       "the",   "completed", "finished"};
+// What may stand before a counter where nothing has been measured yet: "Starting epoch 3".
+constexpr std::string_view kBeginnings[] = {"start",    "starting", "begin",
+                                            "beginning", "now",      "running"};
+// What is said of how long an epoch took: "Time taken for epoch 3 is 9.5 sec".
+constexpr std::string_view kWordsOfTime[] = {"time", "taken", "cost", "elapsed", "duration"};
 // What may stand between a metric and the counter at which it was taken.
 constexpr std::string_view kPrepositions[] = {"after ", "at ", "for ", "in ", "of "};
 // Words beside a counter by which it is another one: an end, a length, the best one.
@@ -46,6 +51,22 @@ std::optional<std::string> last_counter_in(std::string_view name) {
   const std::vector<std::string_view> words = words_of(name);
   if (words.size() != 2 || among(kWordsOfOthers, lower(words[0]))) return {};
   return counter_in(words[1]);
+}
+
+/// The counter behind words such as "Starting" and "Now training"; nothing of other names.
+std::optional<std::string> counter_behind_beginning(std::string_view name) {
+  const std::vector<std::string_view> words = words_of(name);
+  if (words.size() < 2 || words.size() > 3 || !among(kBeginnings, lower(words[0]))) return {};
+  if (words.size() == 3 && !among(kTags, lower(words[1]))) return {};
+  return counter_in(words.back());
+}
+
+/// Whether a name is nothing but words of a time, "Time taken".
+bool is_time_taken(std::string_view name) {
+  const std::vector<std::string_view> words = words_of(name);
+  return !words.empty() && std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    return among(kWordsOfTime, lower(word));
+  });
 }
 
 /// A name without the level and the module of a logger before it.
@@ -77,6 +98,7 @@ std::string_view without_unit(std::string_view name) {
 /// Finds the loss in "Loss at step", also in "Training loss (for one batch) at step".
 void find_subject(std::string_view name, const std::vector<std::string_view>& words, Named& named) {
   auto [subject, counting] = metric_at(name);
+  if (is_time_taken(subject)) subject = {};
   if (counting.empty() || (!subject.empty() && !detail::is_metric(subject))) return;
   const std::optional<std::string> counter = counter_in(counting);
   if (!counter) return;
@@ -142,6 +164,7 @@ Named named_by(std::string_view gap) {
   if (!is_long()) {
     named.name = name;
     named.counter = counter_in(name);
+    if (!named.counter) named.counter = counter_behind_beginning(name);
     if (!named.counter) named.last_counter = last_counter_in(name);
     find_subject(name, words, named);
     if (name.empty()) find_counter_of_data(words, named);
