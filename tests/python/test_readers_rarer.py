@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -195,3 +196,22 @@ def test_what_is_said_to_begin_counts_the_lines_below(form: str, tmp_path: Path)
     run = one(write(tmp_path / "log", text), metric)
     np.testing.assert_array_equal(run.step, BY_ROW)
     np.testing.assert_array_equal(run.loss, LOSSES)
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [
+        ("Prec@1", "max"),
+        ("validation_fscore", "max"),
+        ("s_fmeasure", "max"),
+        ("results/fid50k_full", "min"),
+        ("kid50k", "min"),
+    ],
+)
+@pytest.mark.parametrize("values", [LOSSES, SCORES])
+def test_the_way_of_a_score_is_that_of_its_name(
+    name: str, direction: str, values: list[float], tmp_path: Path
+) -> None:
+    rows = [json.dumps({"epoch": i, name: x}) for i, x in zip(ROWS, values, strict=True)]
+    run = one(write(tmp_path / "metrics.jsonl", "\n".join(rows) + "\n"))
+    assert (run.metric, run.direction) == (name, direction)

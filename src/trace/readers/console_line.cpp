@@ -245,7 +245,9 @@ class LineParser {
       if (number.whole && named.last_counter && !last_counter_) {
         last_counter_.emplace(last_cell_, *named.last_counter);
       }
-      if (number.whole && names_.is_metric(named.name)) whole_metric_ = last_cell_;
+      // Behind "Prec@1" a whole number is no step but 0 or 100.
+      const bool step = number.whole && !contains(named.name, "@");
+      if (step && names_.is_metric(named.name)) whole_metric_ = last_cell_;
     } else if (number.whole || thousands_of(number) > 0 || is_epoch(*counter) ||
                is_tqdm_fraction(number)) {
       line_.counters.put_first(*counter, in_thousands(number));

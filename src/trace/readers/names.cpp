@@ -30,14 +30,15 @@ constexpr std::string_view kScoreWords[] = {
     "hellaswag", "mrr",      "hits",         "ndcg",
     "mcc",       "kappa",    "jaccard",      "aucpr",
     "spearman*", "pearson*", "success_rate", "win_rate",
-    "top+",      "top_+"};
+    "top+",      "top_+",    "prec",         "fscore",
+    "fmeasure"};
 // One value of these is a whole evaluation, unless the name says that it is of training.
-constexpr std::string_view kScores[] = {"wer", "cer", "fid"};
+constexpr std::string_view kScores[] = {"wer", "cer", "fid", "fid50k", "kid50k"};
 constexpr std::string_view kNoisyNames[] = {"train", "training", "reward", "rewards",
                                             "rew",   "return",   "returns"};
 constexpr std::string_view kErrors[] = {
     "error", "errors", "err", "perplexity", "ppl", "wer", "cer", "rmse", "mse", "mae", "mape",
-    "nll", "bpb", "bpc", "bits_per_*", "fid", "xent", "ce", "crossentropy", "cross_entropy", "cost",
+    "nll", "bpb", "bpc", "bits_per_*", "fid", "fid50k", "kid50k", "xent", "ce", "crossentropy", "cross_entropy", "cost",
     // of boosting: "train-merror"
     "merror", "rmsle", "nloglik", "deviance"};
 // Errors of LightGBM, by its data alone: "valid_0's l2", "training l2", "valid_1 l2".
