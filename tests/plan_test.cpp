@@ -285,6 +285,30 @@ TEST(PlanTest, AJobThatMayNotBePreemptedAndHoldsNoneOfItsOptionsGetsNoGpu) {
             "its options");
 }
 
+TEST(PlanTest, AJobThatMayNotBePreemptedKeepsItsGpusWhateverItsWeight) {
+  for (const double weight : {1e99, 1e103, 1e307}) {
+    Cluster cluster;
+    Job& held = cluster.add(4, {100});
+    held.weight = weight;
+    held.preemptible = false;
+    cluster.running = {{.job = 4, .tier = 0, .gpus = 1}};
+    const Plan plan = glidepath::plan(cluster.snapshot());
+    ASSERT_EQ(plan.allocations.size(), 1u) << weight;
+    EXPECT_EQ(plan.allocations[0].tier, 0);
+    EXPECT_TRUE(std::isfinite(plan.value));
+    EXPECT_LE(plan.value, plan.bound);
+    EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+  }
+}
+
+TEST(PlanTest, AWaitingJobOfTooLargeAWeightIsRefusedByIt) {
+  Cluster cluster;
+  cluster.add(4, {100}).weight = 1e200;
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 4 is worth 2e+198 per second, expected at most 1e+100: its "
+            "weight is 1e+200");
+}
+
 TEST(PlanTest, ThreeBrokenJobsOfAThousandChangeNothingForTheOthers) {
   Draws draws{.rng = detail::Rng{5}, .id = 1};
   Cluster cluster;

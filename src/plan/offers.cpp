@@ -16,7 +16,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kMaxOfferValue = 1e12;  // in a round: where one is larger, all are scaled down
-constexpr double kMaxValue = 1e100;
+constexpr double kMaxValue = 1e100;      // per second: sums of many are finite
 
 /// Steps of its budget, 0 without a budget that ends.
 double budget_left(const Job& job) {
@@ -138,6 +138,7 @@ void Planner::add_offers(Candidate& candidate, const RemainingWork& work,
   const Allocation* held = candidate.held;
   valuation_.set_job(job, work, usable);
   const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;
+  const bool stays = guaranteed(candidate);
   double fastest = 0, largest = 0;
   for (const Option* option : usable) fastest = std::max(fastest, option->steps_per_s);
   for (const Option* option : usable) {
@@ -155,8 +156,9 @@ void Planner::add_offers(Candidate& candidate, const RemainingWork& work,
       const double learned =
           objective == Objective::learned ? corrected(candidate, work, *option, fastest) : 1;
       const double restart = restart_s(candidate, keeps);
-      const double v = worth * learned * valuation_.value(objective, *option, restart);
-      largest = std::max(largest, v <= kMaxValue ? v : kInfinity);
+      double v = worth * learned * valuation_.value(objective, *option, restart);
+      if (stays && v > kMaxValue) v = kMaxValue;  // whatever it is worth
+      largest = std::isnan(v) ? kInfinity : std::max(largest, v);
       by_objective_[g].push_back(v);
     }
     offers_.push_back({option, 0, keeps});
@@ -166,7 +168,8 @@ void Planner::add_offers(Candidate& candidate, const RemainingWork& work,
     for (std::vector<double>& values : by_objective_) values.resize(candidate.first);
     offers_.resize(candidate.first);
     leave_out(candidate,
-              sentence("job ", job.id, " is worth more than ", kMaxValue, " per second"));
+              sentence("job ", job.id, " is worth ", largest, " per second, expected at most ",
+                       kMaxValue, ": its weight is ", job.weight));
   }
 }
 
