@@ -488,7 +488,8 @@ def test_gpus_of_which_a_job_holds_parts_are_not_free(
 def test_a_job_that_only_wrote_a_header_behind_an_earlier_run_has_no_log_yet(
     tmp_path: Path, restarts: int, *, said: bool
 ) -> None:
-    mine = running(1, f"{REACHED} trace=b.csv tiers=bronze,silver", start_s=NOW - 90)
+    asked = REACHED.replace("a.csv", "b.csv")
+    mine = running(1, f"{asked} tiers=bronze,silver", start_s=NOW - 90)
     mine = replace(mine, restarts=restarts)
     rows = [f"{k},{curve(3)(k)},{k}\n" for k in range(1, 900)]
     log = tmp_path / "b.csv"
