@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -76,6 +77,40 @@ def test_two_pilots_do_not_work_at_once(world: World) -> None:
         assert "another glidepath" in world.pilot.round().trouble
     assert world.stub.sent == []
     assert world.pilot.round().trouble == ""
+
+
+def test_two_pilots_do_not_work_at_once_by_two_names_of_a_log(tmp_path: Path) -> None:
+    log, link = tmp_path / "a" / "log.db", tmp_path / "link.db"
+    with DecisionLog(log):
+        link.symlink_to(log)
+        with pytest.raises(LogError, match=r"link\.db: another glidepath writes to it"):
+            DecisionLog(link)
+    with DecisionLog(link), pytest.raises(LogError, match="another glidepath writes to it"):
+        DecisionLog(log)
+
+
+READS = """
+import os, sys
+from glidepath.engines.slurm import DecisionLog
+if os.geteuid() == 0:
+    os.setuid(65534)  # whom permissions bind
+with DecisionLog(sys.argv[1], readonly=True) as log:
+    print(*(event.why for event in log.events()))
+"""
+
+
+def test_whoever_may_only_read_a_log_reads_it_also_where_nobody_writes_to_it() -> None:
+    with TemporaryDirectory() as name:  # pytest's own are closed to other users
+        folder, log = Path(name), Path(name, "log.db")
+        with DecisionLog(log) as book:
+            book.add(book.begin_round(1.0, "act", ""), 1.0, [Event("1", "forecast", "noted", "so")])
+        log.chmod(0o444)
+        folder.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", READS, log], capture_output=True, text=True, check=False
+        )
+        assert (done.stdout, done.stderr) == ("so\n", "")
+        folder.chmod(0o755)
 
 
 def test_a_controller_that_is_down_is_waited_for(world: World) -> None:

@@ -113,15 +113,14 @@ class DecisionLog:
             self._db.executescript(_SCHEMA)
             return
         if readonly:
-            uri = f"{self.path.resolve().as_uri()}?mode=ro"
-            self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5)
-            self._connection.text_factory = bytes.decode  # of damaged text a UnicodeDecodeError
-            if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                self._connection.close()  # its writer has just made it, or ended as it did
+            if not self._tables():
+                self._db.close()  # its writer has just made it, or ended as it did
                 self._open(in_memory=True, readonly=True)
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Of the file itself: a link to it is no second log, which another process may write to.
+        lock = f"{os.path.realpath(self.path)}.lock"
+        self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -135,6 +134,25 @@ class DecisionLog:
         # not needed, for the cluster knows better than the log what was done.
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
+
+    def _tables(self) -> int:
+        """Open the file for reading; how many tables it has."""
+        try:
+            return self._tables_as("mode=ro")
+        except sqlite3.OperationalError as error:
+            # SQLite reads the log by files of its own beside it, which we may not be allowed to
+            # make. Where there are none, nobody writes to the log, and it is complete.
+            if "locked" in str(error) or Path(f"{os.path.realpath(self.path)}-wal").exists():
+                raise
+            return self._tables_as("immutable=1")
+
+    def _tables_as(self, how: str) -> int:
+        if self._connection is not None:
+            self._connection.close()
+        uri = f"{self.path.resolve().as_uri()}?{how}"
+        self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5)
+        self._connection.text_factory = bytes.decode  # of damaged text a UnicodeDecodeError
+        return int(self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
     @property
     def _db(self) -> sqlite3.Connection:
