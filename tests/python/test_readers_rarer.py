@@ -215,3 +215,30 @@ def test_the_way_of_a_score_is_that_of_its_name(
     rows = [json.dumps({"epoch": i, name: x}) for i, x in zip(ROWS, values, strict=True)]
     run = one(write(tmp_path / "metrics.jsonl", "\n".join(rows) + "\n"))
     assert (run.metric, run.direction) == (name, direction)
+
+
+def test_a_loss_of_a_step_or_an_epoch_is_no_counter(tmp_path: Path) -> None:
+    # Lightning
+    text = "".join(
+        f"Epoch {i}: 100%|####| 50/50 [00:12<00:00,  4.12it/s, v_num=0, train_loss_step={loss(i)}, "
+        f"val_loss={loss(i) + 1:.4f}, train_loss_epoch={loss(i) + 2:.4f}]\n"
+        for i in ROWS
+    )
+    file = write(tmp_path / "out.log", text)
+    check(one(file), BY_ROW, LOSSES)
+    assert one(file).metric == "train_loss_step"
+    np.testing.assert_allclose(one(file, "train_loss_epoch").loss, np.add(LOSSES, 2), atol=1e-9)
+
+
+def test_results_at_an_iteration_are_of_the_data_that_they_name(tmp_path: Path) -> None:
+    # GPT-NeoX
+    text = "".join(
+        f" samples/sec: 62 | iteration {10 * i}/ 120 | lm_loss: {loss(i):.6E} | loss scale: 1 |\n"
+        f" validation results at iteration {10 * i} | lm_loss value: {loss(i) + 1:.6E} | \n"
+        for i in ROWS
+    )
+    file = write(tmp_path / "out.log", text)
+    np.testing.assert_allclose(one(file).loss, LOSSES)
+    held_out = one(file, "validation lm_loss")
+    np.testing.assert_array_equal(held_out.step, [10.0 * i for i in ROWS])
+    np.testing.assert_allclose(held_out.loss, np.add(LOSSES, 1))

@@ -22,8 +22,10 @@ constexpr std::string_view kTags[] = {"train", "training",  "meta",    "id",    
 // What may stand before a counter where nothing has been measured yet: "Starting epoch 3".
 constexpr std::string_view kBeginnings[] = {"start",    "starting", "begin",
                                             "beginning", "now",      "running"};
-// What is said of how long an epoch took: "Time taken for epoch 3 is 9.5 sec".
-constexpr std::string_view kWordsOfTime[] = {"time", "taken", "cost", "elapsed", "duration"};
+// What may stand before a counter beside a word of data, and is no metric: "Time taken for epoch 3
+// is 9.5 sec", "validation results at iteration 300".
+constexpr std::string_view kNoSubjects[] = {"time",    "taken",    "cost",
+                                            "elapsed", "duration", "results"};
 // What may stand between a metric and the counter at which it was taken.
 constexpr std::string_view kPrepositions[] = {"after ", "at ", "for ", "in ", "of "};
 // Words beside a counter by which it is another one: an end, a length, the best one.
@@ -61,11 +63,11 @@ std::optional<std::string> counter_behind_beginning(std::string_view name) {
   return counter_in(words.back());
 }
 
-/// Whether a name is nothing but words of a time, "Time taken".
-bool is_time_taken(std::string_view name) {
+/// Whether a name is nothing but such words, "Time taken".
+bool is_no_subject(std::string_view name) {
   const std::vector<std::string_view> words = words_of(name);
   return !words.empty() && std::all_of(words.begin(), words.end(), [](std::string_view word) {
-    return among(kWordsOfTime, lower(word));
+    return among(kNoSubjects, lower(word)) || is_held_out(word);
   });
 }
 
@@ -98,7 +100,7 @@ std::string_view without_unit(std::string_view name) {
 /// Finds the loss in "Loss at step", also in "Training loss (for one batch) at step".
 void find_subject(std::string_view name, const std::vector<std::string_view>& words, Named& named) {
   auto [subject, counting] = metric_at(name);
-  if (is_time_taken(subject)) subject = {};
+  if (is_no_subject(subject)) subject = {};
   if (counting.empty() || (!subject.empty() && !detail::is_metric(subject))) return;
   const std::optional<std::string> counter = counter_in(counting);
   if (!counter) return;
@@ -199,6 +201,7 @@ std::optional<std::string> counter_in(std::string_view name) {
     return counts_steps(word) && !among(kPluralNames, word);
   };
   if (counts(key)) return key;
+  if (contains(lower(name), "loss_")) return {};  // Lightning's train_loss_step is a loss
   std::vector<std::string_view> words;
   for (std::string_view rest = key;;) {
     const std::size_t end = rest.find('_');
