@@ -246,6 +246,16 @@ def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "no run 'c.csv'; it holds 'a.csv', 'b.csv'" in err
 
 
+def test_a_run_that_is_not_there_is_waited_for_and_said(
+    tmp_path: Path, between: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    log(tmp_path / "a.csv", 500)
+    between(lambda: None, lambda: log(tmp_path / "b.csv", 500))
+    code, out, err = run(capsys, tmp_path, "--run", "b.csv")
+    assert (code, out.count("b.csv: step 500")) == (130, 1)
+    assert err == f"waiting: {tmp_path}: no run 'b.csv'; it holds 'a.csv'\n"
+
+
 def test_runs_of_a_folder_that_share_a_name_all_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
 ) -> None:

@@ -135,7 +135,7 @@ def _once(view: _View, follow: gp.Follow, file: str, run: str | None, *, as_json
         follow.wait()
         changed = view.look(follow)
     if not changed:
-        raise gp.IoError(follow.trouble or no_run(file, run, follow.traces))
+        raise gp.IoError(view.trouble(follow) or no_run(file, run, follow.traces))
     if as_json:
         emit([_public(row) for row in changed])
     else:
@@ -150,7 +150,7 @@ def _in_terminal(view: _View, follow: gp.Follow, *, until_decided: bool) -> int:
     with with_cursor(live):
         view.look(follow)
         while not (until_decided and view.decided()):
-            live.update(view.show(follow.trouble), refresh=True)
+            live.update(view.show(view.trouble(follow)), refresh=True)
             follow.wait()
             view.look(follow)
         live.update(view.show(""), refresh=True)
@@ -166,8 +166,8 @@ def _in_lines(view: _View, follow: gp.Follow, *, until_decided: bool, as_json: b
             text = json.dumps(plain(_public(row)), allow_nan=False) if as_json else _line(row)
             sys.stdout.write(text + "\n")
         sys.stdout.flush()
-        if follow.trouble != trouble:
-            trouble = follow.trouble
+        if view.trouble(follow) != trouble:
+            trouble = view.trouble(follow)
             if trouble:
                 say(f"waiting: {trouble}", to=stderr)
         if until_decided and view.decided():
@@ -220,6 +220,13 @@ class _View:
                     begun_there.append(trace)
         doubt_target(begun_there, self._asked["target"])
         return changed
+
+    def trouble(self, follow: gp.Follow) -> str:
+        """Say what the view waits for: a log, or its run, which may be yet to come."""
+        names = {trace.name for trace in follow.traces}
+        if follow.trouble or self._run is None or not names or self._run in names:
+            return follow.trouble
+        return no_run(self._log, self._run, follow.traces)
 
     def _drop(self, missing: set[tuple[str, int]]) -> None:
         """Drop runs that two looks did not find: one may see a file that is being rewritten."""
