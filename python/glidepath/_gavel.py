@@ -56,6 +56,8 @@ def read_gavel(
             jobs["budget_steps"].append(_number(row, "total_steps"))
             jobs["steps_per_s"].append(speed)
             jobs["job_class"].append(" ".join(kind))
+        if not jobs["job"]:
+            raise IoError(f"{os.fspath(path)}: no jobs")
     return jobs, _pairs(rows, rates, tiers, set(jobs["job_class"])) if sharing else []
 
 
