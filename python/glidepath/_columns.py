@@ -49,10 +49,19 @@ def values_of(given: ArrayLike, name: str) -> Floats:
 
 
 def column_of(values: ArrayLike, name: str) -> Floats:
-    """Give a read-only column of float64: the array itself where it is one, else a copy."""
+    """Give a column of float64 that nobody changes: the array itself where it is one, or a copy."""
     found = array_of(values, name)
-    if found.dtype == np.float64 and found.flags.c_contiguous and not found.flags.writeable:
+    if found.dtype == np.float64 and found.flags.c_contiguous and _is_frozen(found):
         return found
     column = np.array(found, dtype=np.float64, order="C")
     column.flags.writeable = False
     return column
+
+
+def _is_frozen(array: Any) -> bool:
+    """Whether an array is read-only, and no view of one that is not, such as of a data frame."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return True

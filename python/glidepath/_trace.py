@@ -102,9 +102,10 @@ class Trace(Result):
 
     Notes
     -----
-    Columns are copied unless they are read-only already; the trace's own are read-only. `len()` is
-    the number of points. What is masked in a masked array is NaN. To repair steps that repeat or
-    go back, as they do when a run restarts from a checkpoint, see `clean`.
+    Columns are copied unless they are read-only already, and no views of arrays that are not; the
+    trace's own are read-only. `len()` is the number of points. What is masked in a masked array is
+    NaN. To repair steps that repeat or go back, as they do when a run restarts from a checkpoint,
+    see `clean`.
     """
 
     step: Floats

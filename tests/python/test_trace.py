@@ -85,6 +85,23 @@ def test_trace_holds_read_only_float64_columns() -> None:
     assert run.planned_steps is None
 
 
+def test_a_trace_stays_as_it_is_whatever_becomes_of_a_data_frame_or_a_view() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"step": [1.0, 2.0, 4.0], "loss": [3.0, 2.0, 1.0]})
+    of_frame = gp.Trace(frame["step"], frame["loss"].to_numpy())
+    frame.loc[0] = [9.0, 9.0]
+    base = np.array([1.0, 2.0, 4.0])
+    view = base[:]
+    view.flags.writeable = False
+    of_view = gp.Trace(view, [3.0, 2.0, 1.0])
+    base[0] = 9.0
+    for run in (of_frame, of_view):
+        assert run.step.tolist() == [1.0, 2.0, 4.0]
+        assert run.loss.tolist() == [3.0, 2.0, 1.0]
+    base.flags.writeable = False
+    assert gp.Trace(np.arange(3.0), base).loss is base  # nobody changes it: not copied
+
+
 def test_trace_takes_strided_columns_of_any_real_kind() -> None:
     grid = np.arange(12, dtype=np.float32).reshape(6, 2)
     run = gp.Trace(grid[:, 0], grid[::-1, 1])
