@@ -242,3 +242,22 @@ def test_results_at_an_iteration_are_of_the_data_that_they_name(tmp_path: Path) 
     held_out = one(file, "validation lm_loss")
     np.testing.assert_array_equal(held_out.step, [10.0 * i for i in ROWS])
     np.testing.assert_allclose(held_out.loss, np.add(LOSSES, 1))
+
+
+def test_a_list_of_the_twelve_numbers_of_coco_is_a_metric_each(tmp_path: Path) -> None:
+    # DETR
+    rows = [
+        {
+            "train_loss": loss(i),
+            "test_coco_eval_bbox": [score(i), score(i + 1), *[0.25] * 8, -1.0, score(i + 2)],
+            "epoch": i,
+        }
+        for i in ROWS
+    ]
+    file = write(tmp_path / "log.txt", "".join(json.dumps(row) + "\n" for row in rows))
+    assert one(file).metric == "train_loss"
+    for name, first in (("AP", 0), ("AP50", 1), ("recall large", 2)):
+        run = one(file, f"test_coco_eval_bbox {name}")
+        check(run, BY_ROW, [score(i + first) for i in ROWS])
+        assert run.direction == "max"
+    assert len(gp.metrics_of(file)) == 1 + 11

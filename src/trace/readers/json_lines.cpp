@@ -19,6 +19,11 @@ constexpr std::string_view kMlperf = ":::MLLOG ";  // what MLPerf writes before 
 constexpr std::string_view kLogger = "DLLL ";      // and NVIDIA's DLLogger
 // Of rows with a mode those of training: OpenMMLab's and MACE's.
 constexpr std::string_view kTraining[] = {"train", "opt"};
+// The twelve numbers of COCO's tools, which DETR and its heirs write as a list.
+constexpr std::string_view kCoco = "coco_eval";
+constexpr std::string_view kOfCoco[] = {
+    "AP",       "AP50",      "AP75",       "AP small",     "AP medium",     "AP large",
+    "recall@1", "recall@10", "recall@100", "recall small", "recall medium", "recall large"};
 constexpr std::size_t kFirstLines = 1000;  // in which rows begin: before may be a configuration
 
 /// A row of MLPerf as others write theirs: its event by its name, and what is said of it.
@@ -79,6 +84,20 @@ void count_in_list(Cells& cells) {
   if (items.size() == 2) cells.emplace_back("iteration", &items.back());
 }
 
+/// Takes "test_coco_eval_bbox": [0.42, 0.62, …] for as many metrics; one of -1 was not computed.
+void spread_coco(Cells& cells) {
+  for (std::size_t i = 0, size = cells.size(); i < size; ++i) {
+    const std::string name = cells[i].first;
+    const std::vector<Json>& items = cells[i].second->items;
+    if (!contains(name, kCoco) || items.size() != std::size(kOfCoco)) continue;
+    for (std::size_t k = 0; k < items.size(); ++k) {
+      if (items[k].is(Kind::number) && items[k].number >= 0) {
+        cells.emplace_back(name + " " + std::string(kOfCoco[k]), &items[k]);
+      }
+    }
+  }
+}
+
 /// Gives a value the name that stands beside it: "loss" in {"name": "loss", "value": 2.3}.
 void name_values(Cells& cells) {
   const auto named = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
@@ -101,6 +120,7 @@ Cells cells_of(std::string_view line, Json& row) {
   if (mlperf) spread_event(row);
   Cells cells = flat(row);
   count_in_list(cells);
+  spread_coco(cells);
   name_values(cells);
   for (const auto& [name, value] : Cells(cells)) {
     if (name == "mode" || !is_split(name)) continue;
