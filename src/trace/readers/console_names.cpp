@@ -20,7 +20,7 @@ constexpr std::string_view kTags[] = {"train", "training",  "meta",    "id",    
                                       "index", "no",        "global",  "current", "at",
                                       "the",   "completed", "finished"};
 // What may stand before a counter where nothing has been measured yet: "Starting epoch 3".
-constexpr std::string_view kBeginnings[] = {"start",    "starting", "begin",
+constexpr std::string_view kBeginnings[] = {"start",     "starting", "begin",
                                             "beginning", "now",      "running"};
 // What may stand before a counter beside a word of data, and is no metric: "Time taken for epoch 3
 // is 9.5 sec", "validation results at iteration 300".

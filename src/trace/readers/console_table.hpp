@@ -22,9 +22,10 @@ class TableRows {
   /// scores on all classes, once in an epoch. A line of names is one without numbers.
   [[nodiscard]] std::optional<Line> of_classes(std::string_view text);
 
-  /// The number of a line such as "Average Precision (AP) @[ IoU=0.50:0.95 | area= all | maxDets=100
-  /// ] = 0.366", as COCO's tools print twelve of each kind of annotation: AP, AP50, AP75, AP small,
-  /// recall@100, …, behind the last kind that was named. One of -1 was not computed.
+  /// The number of a line such as "Average Precision (AP) @[ IoU=0.50:0.95 | area= all |
+  /// maxDets=100 ] = 0.366", as COCO's tools print twelve of each kind of annotation: AP, AP50,
+  /// AP75, AP small, recall@100, …, behind the last kind that was named. One of -1 was not
+  /// computed.
   [[nodiscard]] std::optional<Line> of_coco(std::string_view text);
 
   /// A row with blanks between: skorch, fastai, YOLO, spaCy, scikit-learn. The columns are those of
@@ -39,7 +40,7 @@ class TableRows {
                                  std::string_view text) const;
 
   std::vector<std::string> columns_, ruled_, of_classes_;
-  std::string kind_;  ///< of annotations that COCO's tools evaluate
+  std::string kind_;                    ///< of annotations that COCO's tools evaluate
   std::size_t indent_ = 0, width_ = 0;  ///< of the line of names
   bool scored_ = false;                 ///< the row `all` of this epoch was read
   bool below_names_ = false;            ///< the line before had names between rules

@@ -36,11 +36,12 @@ constexpr std::string_view kScoreWords[] = {
 constexpr std::string_view kScores[] = {"wer", "cer", "fid", "fid50k", "kid50k"};
 constexpr std::string_view kNoisyNames[] = {"train", "training", "reward", "rewards",
                                             "rew",   "return",   "returns"};
-constexpr std::string_view kErrors[] = {
-    "error", "errors", "err", "perplexity", "ppl", "wer", "cer", "rmse", "mse", "mae", "mape",
-    "nll", "bpb", "bpc", "bits_per_*", "fid", "fid50k", "kid50k", "xent", "ce", "crossentropy", "cross_entropy", "cost",
-    // of boosting: "train-merror"
-    "merror", "rmsle", "nloglik", "deviance"};
+constexpr std::string_view kErrors[] = {"error", "errors", "err", "perplexity", "ppl", "wer", "cer",
+                                        "rmse", "mse", "mae", "mape", "nll", "bpb", "bpc",
+                                        "bits_per_*", "fid", "fid50k", "kid50k", "xent", "ce",
+                                        "crossentropy", "cross_entropy", "cost",
+                                        // of boosting: "train-merror"
+                                        "merror", "rmsle", "nloglik", "deviance"};
 // Errors of LightGBM, by its data alone: "valid_0's l2", "training l2", "valid_1 l2".
 constexpr std::string_view kErrorsOfData[] = {"l1",       "l2",      "huber", "fair",
                                               "quantile", "poisson", "gamma", "tweedie"};

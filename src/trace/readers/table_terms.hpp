@@ -16,7 +16,8 @@ struct Terms {
   std::size_t of_metrics = 0;
 };
 
-/// The terms of the rows below a header "step, loss_train, loss_test, metrics_test", by one of them.
+/// The terms of the rows below a header "step, loss_train, loss_test, metrics_test", by one of
+/// them.
 [[nodiscard]] Terms terms_of(const Fields& header, std::string_view row);
 /// The names of all columns, behind those of the sums of both losses.
 [[nodiscard]] Fields names_of(const Terms& terms);
