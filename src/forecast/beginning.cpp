@@ -290,8 +290,10 @@ bool begin(const Prepared& p, const Settings* settings, const PastRuns& past, La
   // The value from which they go on is a noisy one; where there is none, they are as noisy as it.
   law.noise = p.step.empty() ? 0.0 : noise_of(past, coordinate);
   const auto [low, high] = std::ranges::minmax_element(law.mixture.location);
-  law.lowest = *low - kRoomBelow;
-  law.highest = *high + kRoomAbove;
+  // A signed metric has no unit but how far the runs are apart.
+  const double room = coordinate.logarithmic ? 1.0 : std::max(1.0, *high - *low);
+  law.lowest = *low - kRoomBelow * room;
+  law.highest = *high + kRoomAbove * room;
   return true;
 }
 

@@ -23,6 +23,8 @@ constexpr double kLargestLoss = 0x1p600;
 constexpr double kMaxLateIntervals = 5;  // logging intervals missing before a log begins late
 constexpr double kStraySteps = 20;  // of resolution between a loss of 0 that is none and others
 constexpr double kMaxMetric = std::numeric_limits<double>::max();
+constexpr double kFlatRange = 1e-12;  // of values, relative to the largest: they are one value
+constexpr double kMinMean = 1e-290;   // of exponentials, below which they have lost digits
 
 /// Pulls in isolated points: those further from the median of their six neighbours than `limit`
 /// times the spread of those neighbours (their middle four) and the typical successive difference.
@@ -96,6 +98,17 @@ std::vector<double> bin_edges(double first, double last, std::size_t half) {
   return edges;
 }
 
+/// Log of the weighted mean of e^z where these are too small for a sum.
+double log_mean(std::span<const double> z, std::span<const double> weight) {
+  const double most = *std::ranges::max_element(z);
+  double sum = 0, total = 0;
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    sum += weight[i] * std::exp(z[i] - most);
+    total += weight[i];
+  }
+  return most + std::log(sum / total);
+}
+
 /// A point that counts: its loss is finite, and its weight is not 0.
 bool counts(const TraceView& trace, std::size_t i) {
   return std::isfinite(trace.loss[i]) && (trace.weight.empty() || trace.weight[i] > 0);
@@ -156,11 +169,13 @@ bool into_z(std::vector<double>& values, std::span<const double> count, double m
     c.logarithmic = noise_about_slope(z, count) <= max_noise;  // a steep fall is no jump
     if (c.logarithmic) values = std::move(z);
   }
+  const double size = std::max(std::abs(least), std::abs(most));
+  const bool varies = range > kFlatRange * size;
   if (!c.logarithmic) {
-    c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
+    c.unit = varies && std::isfinite(range) ? range : size > 0 ? size : 1.0;
     for (double& v : values) v /= c.unit;
   }
-  return values.size() >= 3 && range > 1e-12 * std::max(std::abs(least), std::abs(most));
+  return values.size() >= 3 && varies;
 }
 
 /// The unit is the range of the run, not that of a spike that was pulled in.
@@ -181,8 +196,15 @@ ForecastStatus status_of(const Prepared& p, std::span<const double> loss) {
 }  // namespace
 
 double Coordinate::metric(double z) const {
-  const double g = logarithmic ? std::exp(std::clamp(z, -kMaxLog, kMaxLog)) : z;
-  return std::clamp(sign * (unit * g - offset), std::max(floor, -kMaxMetric),
+  double value = 0;
+  if (!logarithmic) {
+    value = unit * z;
+  } else if (z < -kMaxLog && unit > 1) {  // far below the largest loss, by which the unit goes
+    value = std::exp(std::max(z + std::log(unit), -kMaxLog));
+  } else {
+    value = unit * std::exp(std::clamp(z, -kMaxLog, kMaxLog));
+  }
+  return std::clamp(sign * (value - offset), std::max(floor, -kMaxMetric),
                     std::min(ceiling, kMaxMetric));
 }
 
@@ -308,6 +330,7 @@ Points bin(const Points& points, const Coordinate& coordinate, int bins) {
   Points binned;
   std::size_t edge = 0;
   for (std::size_t i = 0; i < n;) {
+    const std::size_t first = i;
     while (edge < edges.size() && edges[edge] < points.x[i]) ++edge;
     double weight = 0, sum_x = 0, sum_y = 0;
     const double bound = edge < edges.size() ? edges[edge] : kInfinity;
@@ -321,7 +344,15 @@ Points bin(const Points& points, const Coordinate& coordinate, int bins) {
     binned.count.push_back(weight);
     binned.x.push_back(sum_x / weight);
     binned.step.push_back(interpolate(binned.x.back(), points.x, points.step));
-    binned.z.push_back(logarithmic ? std::log(sum_y / weight) : sum_y / weight);
+    const double mean = sum_y / weight;
+    if (logarithmic && mean < kMinMean) {
+      const auto part = [&](const std::vector<double>& column) {
+        return std::span(column).subspan(first, i - first);
+      };
+      binned.z.push_back(log_mean(part(points.z), part(points.count)));
+    } else {
+      binned.z.push_back(logarithmic ? std::log(mean) : mean);
+    }
   }
   return binned;
 }

@@ -36,6 +36,14 @@ def test_a_loss_in_other_units_has_the_forecast_in_these_units(factor: float) ->
     same(found.quantiles, BASE.quantiles * factor)
 
 
+@pytest.mark.parametrize("loss", [[-3.0], [-3.0, -3.0], [-3.0] * 6, [-3.0, -3.0 - 1e-15, -3.0]])
+def test_so_has_a_signed_metric_that_has_only_one_value(loss: list[float]) -> None:
+    step, value = np.arange(1, len(loss) + 1.0), np.array(loss)
+    base, found = forecast(step, value), forecast(step, value / 1000)
+    same(found.quantiles, base.quantiles / 1000)
+    assert found.status == base.status
+
+
 @pytest.mark.parametrize("factor", [0.37, 1000.0])
 def test_steps_in_other_units_have_the_same_forecast(factor: float) -> None:
     same(forecast(STEP * factor, LOSS, AT * factor).quantiles, BASE.quantiles)
