@@ -167,15 +167,7 @@ std::vector<double> prob_below(const Forecast& f, double target) {
     std::fill(out.begin(), out.end(), 1.0);
     return out;
   }
-  const double z = std::clamp(coordinate.z(target), -1e300, 1e300);
-  if (law.knots.size() == out.size()) {
-    for (std::size_t j = 0; j < out.size(); ++j) out[j] = law.cdf(j, z);
-  } else {
-    law.spread_cdf(z, f.at, out);
-  }
-  if (law.direction() == Direction::max) {
-    for (double& p : out) p = 1 - p;
-  }
+  law.prob_below(target, f.at, out);
   return out;
 }
 

@@ -27,6 +27,7 @@ constexpr double kFlatScale = 0.01;  // of a constant run, relative
 constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
 constexpr double kMinProbability = 1e-9;  // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
+constexpr double kValueRounding = 1e-14;  // of a value, relative: as of its z and back
 // A score below kLowScore of the highest one there is takes off with the probability `take_off`:
 // with l the log of the step, the log of what it lacks falls by kTakeOffMove l^2, give or take
 // kTakeOffScale l^1.5.
@@ -273,12 +274,58 @@ Levels prepare_levels(std::span<const double> levels, double degrees, Direction 
   return l;
 }
 
-double Law::cdf(std::size_t knot, double z) const {
+Law::Ends Law::ends(std::size_t knot) const {
+  const double middle = median(knot);
+  const auto below = [&](double end) {  // the quantile of the curve that comes to lie there
+    return mixture_cdf(mixture.at(knot), middle + (end - middle) / stretch[knot]);
+  };
+  // The noise goes on beyond the clip, but where that holds the median, see raw_quantile().
+  Ends found{-kInfinity, kInfinity};
+  if (noise == 0 || middle == lowest) {
+    found.low = middle + half_width(knot, middle, -kInfinity);
+    found.at_low = below(found.low);
+  }
+  if (noise == 0 || middle == highest) {
+    found.high = middle + half_width(knot, middle, kInfinity);
+    found.below_high = below(found.high);
+  }
+  return found;
+}
+
+Law::Ends Law::between(const Ends& a, const Ends& b, double part) {
+  if (part == 0) return a;
+  if (part == 1) return b;
+  Ends found{-kInfinity, kInfinity};
+  if (std::isfinite(a.low) && std::isfinite(b.low)) {
+    found.low = a.low + part * (b.low - a.low);
+    found.at_low = std::min(a.at_low, b.at_low);  // the levels that both have there
+  }
+  if (std::isfinite(a.high) && std::isfinite(b.high)) {
+    found.high = a.high + part * (b.high - a.high);
+    found.below_high = std::max(a.below_high, b.below_high);
+  }
+  return found;
+}
+
+double Law::z_of(double value, const Ends& ends) const {
+  const double rounding = kValueRounding * std::max(std::abs(value), std::abs(coordinate.offset));
+  for (const double end : {ends.low, ends.high}) {
+    if (!std::isfinite(end) || !std::isfinite(value)) continue;
+    const double there = coordinate.metric(end);
+    const bool inside = there > coordinate.floor && there < coordinate.ceiling;
+    if (inside && std::abs(there - value) <= rounding) return end;
+  }
+  return std::clamp(coordinate.z(value), -1e300, 1e300);
+}
+
+double Law::cdf(std::size_t knot, double z, Bound bound) const {
   const MixtureView curve = mixture.at(knot);
   const double middle = median(knot), factor = stretch[knot];
-  // Where the clip holds the median all levels beyond it are there, see raw_quantile().
-  if (middle == lowest && z <= middle) return z < middle ? 0.0 : mixture_cdf(curve, middle);
-  if (middle == highest && z >= middle) return 1;
+  const Ends end = ends(knot);
+  if (z < end.low || (z == end.low && bound == Bound::below)) return 0;
+  if (z > end.high || (z == end.high && bound == Bound::at_most)) return 1;
+  if (z == end.low) return end.at_low;
+  if (z == end.high) return end.below_high;
   if (z == middle) return 0.5;
   // The raw half-width at the curve's own quantile x grows with |x - middle|: find the x whose
   // half-width is the one wanted.
@@ -353,7 +400,29 @@ void Law::spread(std::span<const double> z, std::span<const double> steps,
   }
 }
 
-void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> probability) const {
+void Law::prob_below(double value, std::span<const double> steps,
+                     std::span<double> probability) const {
+  const bool rising = direction() == Direction::max;
+  const Bound bound = rising ? Bound::below : Bound::at_most;
+  std::vector<Ends> end;
+  std::vector<double> at_knots;
+  for (std::size_t j = 0; j < knots.size(); ++j) {
+    end.push_back(ends(j));
+    at_knots.push_back(cdf(j, z_of(value, end[j]), bound));
+  }
+  if (knots.size() == steps.size()) {
+    std::ranges::copy(at_knots, probability.begin());
+  } else {
+    spread_cdf(value, bound, steps, end, at_knots, probability);
+  }
+  for (double& p : probability) {
+    if (rising) p = 1 - p;
+  }
+}
+
+void Law::spread_cdf(double value, Bound bound, std::span<const double> steps,
+                     std::span<const Ends> end, std::span<const double> at_knots,
+                     std::span<double> probability) const {
   std::vector<double> normal, level;
   for (int i = -kTailLevels; i <= kTailLevels; ++i) {
     normal.push_back(kTailDeviations * i / kTailLevels);
@@ -361,8 +430,6 @@ void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> 
   }
   std::vector<double> curve, raw;
   quantiles(prepare_levels(level, mixture.degrees, Direction::min), curve, raw);
-  std::vector<double> at_knots(knots.size());
-  for (std::size_t j = 0; j < knots.size(); ++j) at_knots[j] = cdf(j, z);
   const std::vector<Place> places = places_of(steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Place& at = places[i];
@@ -370,7 +437,17 @@ void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> 
       const double* row = raw.data() + l * knots.size() + at.knot;
       return row[0] + at.part * (row[1] - row[0]);
     };
+    const Ends here = between(end[at.knot], end[at.knot + 1], at.part);
+    const double z = z_of(value, here);
     std::size_t low = 0, high = level.size() - 1;
+    if (z <= here.low) {
+      probability[i] = z < here.low || bound == Bound::below ? 0.0 : here.at_low;
+      continue;
+    }
+    if (z >= here.high) {
+      probability[i] = z > here.high || bound == Bound::at_most ? 1.0 : here.below_high;
+      continue;
+    }
     if (!(quantile(low) <= z && z < quantile(high))) {  // so far out both knots agree
       const double p = at_knots[at.knot] + at.part * (at_knots[at.knot + 1] - at_knots[at.knot]);
       const bool below = z < quantile(low);
@@ -381,9 +458,15 @@ void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> 
       const std::size_t middle = (low + high) / 2;
       (quantile(middle) <= z ? low : high) = middle;
     }
-    const double from = quantile(low), share = (z - from) / (quantile(high) - from);
+    const double from = quantile(low), to = quantile(high), share = (z - from) / (to - from);
+    if (here.has(from) || here.has(to)) {  // whose levels lie between two of these
+      const double p = here.has(from) ? here.at_low : level[low];
+      probability[i] = p + share * ((here.has(to) ? here.below_high : level[high]) - p);
+      continue;
+    }
     const double x = normal[low] + share * (normal[high] - normal[low]);
-    probability[i] = 0.5 * std::erfc(-x / std::numbers::sqrt2);
+    probability[i] =
+        std::clamp(0.5 * std::erfc(-x / std::numbers::sqrt2), here.at_low, here.below_high);
   }
 }
 

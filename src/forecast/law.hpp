@@ -28,6 +28,9 @@ struct Levels {
 /// z falls (`best` is max), its level p is the level 1 - p of z.
 [[nodiscard]] Levels prepare_levels(std::span<const double> levels, double degrees, Direction best);
 
+/// Whether a probability counts the value itself.
+enum class Bound : std::uint8_t { at_most, below };
+
 /// The predictive law of a run. The curve is a mixture of Student-t in z at each knot; an
 /// observation lies around it with Student-t noise; stretch widens both about the median of the
 /// curve. Between knots quantiles are linear in log step, of a log that begins late by its own
@@ -55,23 +58,41 @@ struct Law {
     const double half = clip(x) - middle;
     return stretch[knot] == 1 ? half : clip(middle + stretch[knot] * half) - middle;
   }
-  /// P(z of a raw observation at a knot <= z).
-  [[nodiscard]] double cdf(std::size_t knot, double z) const;
+  /// P(z of a raw observation at a knot <= z), or < z: these differ at the ends of the clip.
+  [[nodiscard]] double cdf(std::size_t knot, double z, Bound bound = Bound::at_most) const;
   /// z quantiles at all knots, (level, knot) row-major: of the curve, and of a raw observation.
   void quantiles(const Levels& levels, std::vector<double>& curve, std::vector<double>& raw) const;
   /// Metric at `steps` from z at the knots.
   void spread(std::span<const double> z, std::span<const double> steps,
               std::span<double> metric) const;
-  /// P(z of a raw observation <= z) at `steps`, between knots the level whose quantile is there.
-  void spread_cdf(double z, std::span<const double> steps, std::span<double> probability) const;
+  /// P(raw observation <= value) at `steps`, between knots the level whose quantile is there.
+  void prob_below(double value, std::span<const double> steps, std::span<double> probability) const;
 
  private:
+  /// The lowest and the highest quantile where many levels have it, infinite where one has none.
+  struct Ends {
+    double low = 0, high = 0;
+    double at_low = 0, below_high = 1;  ///< probability of the low end, and of all below the high
+
+    /// Whether a quantile is one of them.
+    [[nodiscard]] bool has(double z) const {
+      const double rounding = 1e-14 * std::max(1.0, std::abs(z));
+      return z <= low + rounding || z >= high - rounding;
+    }
+  };
+  [[nodiscard]] Ends ends(std::size_t knot) const;
   /// Where steps lie between the knots.
   struct Place {
     std::size_t knot = 0;  ///< the one before
     double part = 0;       ///< of the way to the next
   };
   [[nodiscard]] std::vector<Place> places_of(std::span<const double> steps) const;
+  void spread_cdf(double value, Bound bound, std::span<const double> steps,
+                  std::span<const Ends> end, std::span<const double> at_knots,
+                  std::span<double> probability) const;
+  [[nodiscard]] static Ends between(const Ends& a, const Ends& b, double part);
+  /// Where `value` lies: its z, or the end that has it.
+  [[nodiscard]] double z_of(double value, const Ends& ends) const;
 };
 
 /// z quantile of a raw observation, from how far that of the curve lies from the median and that of

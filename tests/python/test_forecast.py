@@ -751,6 +751,38 @@ def test_the_probability_below_a_quantile_is_its_level(kind: str, count: int) ->
             assert f.prob_below(float(value))[j] == pytest.approx(p, abs=off)
 
 
+@pytest.mark.parametrize("count", [3, 20])
+@pytest.mark.parametrize("direction", ["min", "max"])
+@pytest.mark.parametrize("points", [0, 1, 3, 6])
+def test_at_most_a_quantile_lies_at_least_its_level_where_many_have_one_value(
+    points: int, direction: str, count: int
+) -> None:
+    # So few points show no noise, and quantiles end in the clip of the curve.
+    loss = np.array([-0.4, -0.5, -2.3, -2.9, -2.4, -4.7])[:points]
+    run = gp.Trace(np.arange(1.0, points + 1), loss, direction=direction)
+    f = gp.forecast(run, np.geomspace(points + 1, 3000, count))
+    off = 1e-6 if count == 3 else 0.02  # between knots of which one alone has it
+    for level, row in zip(f.levels, f.quantiles, strict=True):
+        for j, value in enumerate(row):
+            nudge = 1e-8 * float(f.quantiles[-1, j] - f.quantiles[0, j])
+            assert f.prob_below(float(value))[j] >= level - off
+            assert f.prob_below(float(value) - nudge)[j] <= level + off
+    assert not f.prob_below(-np.inf).any()
+    assert f.prob_below(np.inf).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-20, 1e-150])
+def test_a_spike_near_the_largest_number_leaves_the_others_their_digits(unit: float) -> None:
+    steps = np.arange(1.0, 101.0)
+    loss = unit * (1 + steps**-0.5)
+    plain = gp.forecast(gp.Trace(steps, loss), [150.0, 200.0])
+    loss[10] = 1e299
+    for seen in (20, 100):
+        f = gp.forecast(gp.Trace(steps[:seen], loss[:seen]), [150.0, 200.0])
+        np.testing.assert_allclose(f.median, plain.median, rtol=0.1)
+        assert (np.diff(f.quantiles[:, 0]) > 0).all()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_probabilities_rise_where_the_clip_holds_the_median(seed: int) -> None:
     step = 10 * np.arange(1, 23.0)
