@@ -70,7 +70,7 @@ std::vector<std::string_view> wide_fields(std::string_view text) {
 }
 
 /// What stands behind a name up to a bar or a bracket: "all" of "area=   all |".
-std::string_view told(std::string_view text, std::string_view name) {
+std::string_view said_behind(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == text.npos) return {};
   text.remove_prefix(at + name.size());
@@ -79,11 +79,11 @@ std::string_view told(std::string_view text, std::string_view name) {
 
 /// The name of a number of COCO by what is said of it: "AP75", "AP small", "recall@100".
 std::string name_of_coco(std::string_view said, bool recall) {
-  const std::string_view overlap = told(said, "IoU="), area = told(said, "area=");
+  const std::string_view overlap = said_behind(said, "IoU="), area = said_behind(said, "area=");
   std::string name = recall ? "recall" : "AP";
   if (overlap.starts_with("0.") && overlap.size() == 4) name += overlap.substr(2);
   if (area != "all") return name + " " + std::string(area);
-  const std::vector<std::string_view> most = words_of(told(said, "maxDets="));
+  const std::vector<std::string_view> most = words_of(said_behind(said, "maxDets="));
   return recall && !most.empty() ? name + "@" + std::string(most[0]) : name;
 }
 
@@ -200,7 +200,7 @@ std::optional<Line> TableRows::of_coco(std::string_view text) {
   const std::size_t end = said.find("] =");
   const std::optional<double> value =
       end == said.npos ? std::nullopt : number_in(stripped(said.substr(end + 3)));
-  if (!value || told(said, "area=").empty()) return {};
+  if (!value || said_behind(said, "area=").empty()) return {};
   Line line;
   if (*value >= 0) line.cells.put(kind_ + name_of_coco(said, recall < precision), *value);
   line.text = shown_line(text);
