@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -107,15 +108,20 @@ def look(
     A run that has spent its budget is forecast at its next step.
     """
     last, rates = float(seen.step[-1]), plan.schedule
-    end = max(plan.budget, last + 1.0)
-    steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
-    ahead = forecast(seen, steps, schedule=rates, past=past)
+    left = max(plan.budget, step_after(last)) - last
+    steps = np.unique(last + np.geomspace(left / _STEPS, left, _STEPS))
+    ahead = forecast(seen, steps[steps > last], schedule=rates, past=past)
     by = reached_by or reached_by_name(seen.metric)
     best = best_so_far(seen, budget=plan.budget, schedule=rates, past=past, reached_by=by)
     if target is None:
         return Look(seen, plan, ahead, best, None, by)
     law = reach(seen, target, budget=plan.budget, schedule=rates, past=past, reached_by=by)
     return Look(seen, plan, ahead, best, law, by)
+
+
+def step_after(last: float) -> float:
+    """Give the next step; beyond 2^53, as of a clock in nanoseconds, the next that there is."""
+    return max(last + 1.0, math.nextafter(last, math.inf))
 
 
 def in_words(keys: Mapping[str, Any]) -> str:
@@ -155,4 +161,4 @@ def _end(
         return file_end, "last step of the file"
     end = open_budget(float(seen.step[0]), last)
     ended = "its plan has ended: " if planned is not None else ""
-    return (end if end > last else last + 1.0), f"{ended}ten times the steps seen"
+    return (end if end > last else step_after(last)), f"{ended}ten times the steps seen"

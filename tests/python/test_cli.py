@@ -535,6 +535,22 @@ def test_a_run_that_is_past_its_budget_has_spent_it(
     assert (code, err) == (2, f"glidepath: {said}\n")
 
 
+@pytest.mark.parametrize("first", [1.7e18, 1e15])
+def test_steps_of_a_clock_in_nanoseconds_have_a_next_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: float
+) -> None:
+    pytest.importorskip("plotly")
+    log = tmp_path / "a.csv"
+    log.write_text(
+        "step,loss\n" + "".join(f"{first + 1e9 * k:.0f},{3 / k}\n" for k in range(1, 40))
+    )
+    last = first + 39e9
+    for line in (("watch", log, "--once"), ("report", log, "-o", tmp_path / "page.html")):
+        code, (row,) = run_json(capsys, *line, "--budget", 5)
+        assert code == 0
+        assert last < row["at"] <= last + 256  # of which doubles are multiples there
+
+
 def test_a_report_prints_the_numbers_of_its_page_and_takes_workloads_too(
     curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ from glidepath._answer import (
     when,
 )
 from glidepath._follow import EVERY_S, by_name
-from glidepath._horizon import Horizon, horizon, in_words
+from glidepath._horizon import Horizon, horizon, in_words, step_after
 from glidepath._json import plain
 from glidepath._judge import rule
 from glidepath._metrics import reached_by_name
@@ -273,9 +273,9 @@ class _View:
 
     def _ahead(self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None) -> gp.Forecast:
         last = float(trace.step[-1])
-        end = max(plan.budget, last + 1.0)
-        steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
-        return gp.forecast(trace, steps, schedule=plan.schedule, past=past)
+        end = max(plan.budget, step_after(last))
+        steps = np.unique(np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS))
+        return gp.forecast(trace, steps[steps > last], schedule=plan.schedule, past=past)
 
     def _seconds_per_step(self, key: tuple[str, int], trace: gp.Trace) -> float:
         """Take the pace from the log's clock, else from ours."""
