@@ -441,8 +441,10 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
     return table.substr(0, begin) + table.substr(table.find('\n', begin) + 1);
   };
   EXPECT_NO_THROW((void)read_constants(table));
-  EXPECT_EQ(refusal([&] { (void)read_constants("temper 1\nshape cube 1 2 3\n"); }),
-            "forecast constants: line 2: unknown shape 'cube'");
+  EXPECT_EQ(
+      refusal([&] { (void)read_constants("temper 1\nshape cube 1 2 3\n"); }),
+      "forecast constants: line 2: shape is 'cube', expected one of constant, hill, log, power, "
+      "weibull");
   EXPECT_EQ(refusal([&] { (void)read_constants("jitter 1\n"); }),
             "forecast constants: line 1: cannot read 'jitter 1'");
   for (const std::string line :

@@ -319,9 +319,10 @@ TEST(PodsTest, WhatCannotBePlacedIsRefused) {
   EXPECT_EQ(refused({}, {}, {}), "") << "a policy of its own where none is named";
   EXPECT_EQ(refused({}, {.name = "p", .gpus = 2, .gpu_milli = 500}, plain),
             "pod 'p': a part of each of 2 GPUs; parts are of one GPU");
-  EXPECT_EQ(refused({}, {}, {.policy = "luck"}),
-            "place_pods: unknown policy 'luck', known: random, best_fit, dot_product, gpu_packing, "
-            "gpu_clustering, fgd, fgd_cpu");
+  EXPECT_EQ(
+      refused({}, {}, {.policy = "luck"}),
+      "place_pods: policy is 'luck', expected one of random, best_fit, dot_product, gpu_packing, "
+      "gpu_clustering, fgd, fgd_cpu");
   EXPECT_EQ(refused({}, {}, {.policy = "fgd"}), "place_pods: the policy 'fgd' needs expected pods");
   const std::vector<Pod> mix(1);
   EXPECT_EQ(refused({}, {}, {.policy = "best_fit", .expected = mix}),

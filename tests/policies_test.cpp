@@ -29,7 +29,7 @@ TEST(PolicyTableTest, TheNamesOfTheErrorTextAreThoseOfTheTable) {
     known += policy.name;
   }
   EXPECT_EQ(message_of<InputError>([] { (void)simulate(random_workload(0), "sooner"); }),
-            "simulate: unknown policy 'sooner', known are " + known);
+            "simulate: policy is 'sooner', expected one of " + known);
   ASSERT_EQ(policy_names().size(), policies().size());
   for (std::size_t i = 0; i < policies().size(); ++i) {
     EXPECT_EQ(policy_names()[i], policies()[i].name);

@@ -111,7 +111,8 @@ TEST(BadInputTest, OnePairOfClassesHasOneResult) {
 TEST(BadInputTest, AnUnknownPolicyIsRefusedWithTheKnownOnes) {
   const std::string text =
       message_of<InputError>([] { (void)simulate(one_job(), "shortest_first"); });
-  EXPECT_EQ(text.find("simulate: unknown policy 'shortest_first', known are fifo, first_fit, "), 0U)
+  EXPECT_EQ(text.find("simulate: policy is 'shortest_first', expected one of fifo, first_fit, "),
+            0U)
       << text;
   EXPECT_NE(text.find("best_value"), std::string::npos);
 }

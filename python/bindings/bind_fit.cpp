@@ -29,7 +29,7 @@ std::optional<Family> family_or_auto(const std::string& text) {
   const auto name_of = [](Family family) { return name(family); };
   const auto found = std::ranges::find(kFamilies, text, name_of);
   if (found != kFamilies.end()) return *found;
-  glidepath::detail::refuse("fit: unknown family '", text, "', expected one of auto, ",
+  glidepath::detail::refuse("fit: family is '", text, "', expected one of auto, ",
                             listed(kFamilies, name_of));
 }
 
@@ -220,7 +220,7 @@ struct Names<Family> {
 template <>
 struct Names<FitStatus> {
   static FitStatus parse(const std::string& text) {
-    return named(kFitStatuses, text, "fit: unknown status");
+    return named(kFitStatuses, text, "fit: status is");
   }
 };
 template <>

@@ -42,8 +42,7 @@ template <>
 struct Names<ForecastStatus> {
   static ForecastStatus parse(const std::string& text) {
     using enum ForecastStatus;
-    return named(std::array{good, too_few_points, flat, not_finite}, text,
-                 "forecast: unknown status");
+    return named(std::array{good, too_few_points, flat, not_finite}, text, "forecast: status is");
   }
 };
 

@@ -107,7 +107,7 @@ T from_mapping(py::handle value, const Where& where,
   for (const auto& [key, number] : given) {
     const auto name = std::string(py::str(key));
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw InputError(text("simulate: ", where.field, " has no '", name, "', known are ",
+    throw InputError(text("simulate: ", where.field, " has no '", name, "', expected one of ",
                           listed(known, std::identity())));
   }
   return fields.make({}, py::kwargs(given));

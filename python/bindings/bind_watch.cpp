@@ -36,7 +36,7 @@ Watch watch_of(std::optional<double> target, std::optional<double> budget,
 template <>
 struct Names<Verdict> {
   static Verdict parse(const std::string& text) {
-    return named(kVerdicts, text, "watch: unknown verdict");
+    return named(kVerdicts, text, "watch: verdict is");
   }
 };
 

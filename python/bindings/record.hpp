@@ -120,8 +120,8 @@ struct Fields {
   const Field<T>& named(std::string_view name) const {
     const auto found = std::ranges::find(list, name, &Field<T>::name);
     if (found != list.end()) return *found;
-    throw py::type_error(record + ": no field '" + std::string(name) +
-                         "', known: " + listed(list, &Field<T>::name));
+    throw py::type_error(record + ": no field '" + std::string(name) + "', expected one of " +
+                         listed(list, &Field<T>::name));
   }
 
   T make(const py::args& by_position, const py::kwargs& by_name) const {

@@ -174,9 +174,8 @@ def options_of(
         names = {tier.name for tier in tiers}
         unknown = [name for name in scaling if name not in names]
         if unknown:
-            raise _core.InputError(
-                f"options_of: no tier '{unknown[0]}', known: {', '.join(sorted(names))}"
-            )
+            known = ", ".join(sorted(names))
+            raise _core.InputError(f"options_of: no tier '{unknown[0]}', expected one of {known}")
         scaling = [scaling.get(tier.name) for tier in tiers]
     options = _core.PlacementOptions(
         alone=alone or Profile(),

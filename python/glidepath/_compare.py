@@ -60,10 +60,10 @@ class Comparison(Result):
         """
         if policy not in self.policies:
             known = ", ".join(self.policies)
-            raise InputError(f"comparison: no policy {policy!r}, known are {known}")
+            raise InputError(f"comparison: no policy {policy!r}, expected one of {known}")
         if metric not in METRICS:
             known = ", ".join(METRICS)
-            raise InputError(f"comparison: no metric {metric!r}, known are {known}")
+            raise InputError(f"comparison: no metric {metric!r}, expected one of {known}")
         return np.array([row[metric] for row in self.rows if row["policy"] == policy])
 
     def mean(self, metric: str) -> dict[str, tuple[float, float]]:
@@ -196,7 +196,7 @@ def compare(
     unknown = sorted(options.keys() - OPTIONS)
     if unknown:
         known = ", ".join(OPTIONS)
-        raise TypeError(f"compare: no option '{unknown[0]}', known: {known}")
+        raise TypeError(f"compare: no option '{unknown[0]}', expected one of {known}")
     shares = options_by_policy(policies, options)
     runs: list[tuple[Workload, Policy, int, dict[str, Any]]] = []
     for seed in chosen:

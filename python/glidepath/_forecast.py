@@ -235,7 +235,7 @@ class ForecastBatch(Recorded):
         at = np.flatnonzero(np.abs(self.levels - p) < 1e-9)
         if not at.size:
             known = ", ".join(f"{level:g}" for level in self.levels)
-            raise InputError(f"forecast_batch: no level {p:g}, known: {known}")
+            raise InputError(f"forecast_batch: no level {p:g}, expected one of {known}")
         rows: Floats = self.quantiles[at[0]]
         return rows
 

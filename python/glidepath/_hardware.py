@@ -141,7 +141,8 @@ class Metrics(Result):
             raise InputError(f"metrics: gpus is {given}, expected a name of its own for each")
         for column in columns:
             if column not in COLUMNS:
-                raise InputError(f"metrics: no column {column!r}, known: {', '.join(COLUMNS)}")
+                known = ", ".join(COLUMNS)
+                raise InputError(f"metrics: no column {column!r}, expected one of {known}")
         times.flags.writeable = False
         shape = (times.size, len(names))
         put = object.__setattr__  # the class is frozen

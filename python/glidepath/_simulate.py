@@ -104,9 +104,8 @@ def _reads(policy: Policy) -> tuple[str, ...]:
     try:
         return policy_named(policy).reads
     except KeyError:
-        raise InputError(
-            f"simulate: unknown policy '{policy}', known are {', '.join(POLICIES)}"
-        ) from None
+        known = ", ".join(POLICIES)
+        raise InputError(f"simulate: policy is '{policy}', expected one of {known}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -85,7 +85,7 @@ class Workload(Shown):
         unknown = [key for key in jobs if key not in _COLUMNS]
         if unknown:
             known = ", ".join(_COLUMNS)
-            raise InputError(f"workload: no column '{unknown[0]}' of jobs, known: {known}")
+            raise InputError(f"workload: no column '{unknown[0]}' of jobs, expected one of {known}")
         if "target_loss" in jobs and "truth" not in jobs:
             raise InputError(
                 "workload: jobs have target_loss and no truth, a target is that of a curve"

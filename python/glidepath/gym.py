@@ -95,7 +95,8 @@ class _Batch:
                 raise InputError(f"environment: {name} is {value!r:.40}, expected a whole number")
         first = int(given.pop("workload", -1))  # -1: as the seed draws
         if given:
-            raise InputError(f"environment: no option {next(iter(given))!r:.40}, known: workload")
+            name = next(iter(given))
+            raise InputError(f"environment: no option {name!r:.40}, expected workload")
         if first >= len(self.workloads):
             have = len(self.workloads)
             raise InputError(f"environment: workload is {first}, expected 0 to {have - 1}")

@@ -89,7 +89,7 @@ Family family_named(std::string_view text) {
   const auto spelled = [](Family family) { return name(family); };
   const auto found = std::ranges::find(kFamilies, text, spelled);
   if (found != kFamilies.end()) return *found;
-  detail::refuse("fit: unknown family '", text, "', expected one of ",
+  detail::refuse("fit: family is '", text, "', expected one of ",
                  detail::listed(kFamilies, spelled));
 }
 

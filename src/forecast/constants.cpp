@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/names.hpp"
 #include "common/require.hpp"
 #include "forecast/student.hpp"
 
@@ -28,7 +29,8 @@ ForecastConstants::ShapeKind family_from(const std::string& text, int line) {
                                                        {"constant", ShapeKind::constant}};
   const auto found = kNames.find(text);
   if (found == kNames.end()) {
-    detail::refuse("forecast constants: line ", line, ": unknown shape '", text, "'");
+    detail::refuse("forecast constants: line ", line, ": shape is '", text, "', expected one of ",
+                   detail::listed(kNames, [](const auto& each) { return each.first; }));
   }
   return found->second;
 }

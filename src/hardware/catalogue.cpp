@@ -50,7 +50,7 @@ std::span<const Gpu> catalogue() {
 const Gpu& gpu_named(std::string_view name) {
   const auto found = std::ranges::find(catalogue(), name, &Gpu::name);
   if (found != catalogue().end()) return *found;
-  detail::refuse("unknown GPU '", name, "', known: ",
+  detail::refuse("gpu is '", name, "', expected one of ",
                  detail::listed(catalogue(), [](const Gpu& gpu) { return gpu.name; }));
 }
 

@@ -67,8 +67,8 @@ void detail::refuse_unknown(Sharing sharing, std::string_view what) {
 std::string_view name(Sharing sharing) noexcept { return detail::name_in(kModes, sharing); }
 
 Sharing sharing_named(std::string_view text) {
-  return detail::value_named<Sharing>(kModes, text, "unknown way of sharing '",
-                                      "', known: " + detail::listed(kModes));
+  return detail::value_named<Sharing>(kModes, text, "sharing is '",
+                                      "', expected one of " + detail::listed(kModes));
 }
 
 SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing sharing,

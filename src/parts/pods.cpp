@@ -246,7 +246,7 @@ const PodPolicy& policy_named(std::string_view name) {
   for (const PodPolicy& policy : detail::pod_policy_table()) {
     if (policy.name == name) return policy;
   }
-  refuse("place_pods: unknown policy '", name, "', known: ",
+  refuse("place_pods: policy is '", name, "', expected one of ",
          detail::listed(detail::pod_policy_table(), [](const PodPolicy& p) { return p.name; }));
 }
 

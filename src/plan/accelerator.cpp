@@ -127,7 +127,7 @@ std::string_view name(Preference preference) noexcept {
 
 Preference preference_named(std::string_view text) {
   return detail::value_named<Preference>(kPreferences, text, "choose_accelerator: prefer is '",
-                                         "', known: " + detail::listed(kPreferences));
+                                         "', expected one of " + detail::listed(kPreferences));
 }
 
 std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<const Tier> tiers,

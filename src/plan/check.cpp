@@ -42,8 +42,8 @@ std::string_view name(Objective objective) noexcept {
 }
 
 Objective objective_named(std::string_view text) {
-  return detail::value_named<Objective>(kObjectives, text, "plan: unknown objective '",
-                                        "', known: " + detail::listed(kObjectives));
+  return detail::value_named<Objective>(kObjectives, text, "plan: objective is '",
+                                        "', expected one of " + detail::listed(kObjectives));
 }
 
 namespace detail {

@@ -300,7 +300,7 @@ const PolicyTraits& policy_named(std::string_view name) {
   const auto row = std::find_if(kPolicies.begin(), kPolicies.end(),
                                 [&](const PolicyTraits& each) { return each.info.name == name; });
   if (row != kPolicies.end()) return *row;
-  refuse("simulate: unknown policy '", name, "', known are ", listed(kNames));
+  refuse("simulate: policy is '", name, "', expected one of ", listed(kNames));
 }
 
 const PlayRule& play_rule_named(std::string_view policy) {

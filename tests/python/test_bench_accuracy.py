@@ -121,7 +121,9 @@ def test_picture_of_errors_by_cutoff_has_a_line_for_each_method(folder: Path) ->
 
 
 def test_unknown_methods_and_empty_folders_are_named(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(gp.InputError, match="unknown method 'oracle'"):
+    with pytest.raises(
+        gp.InputError, match="method is 'oracle', expected module:callable or one of"
+    ):
         backtest.accuracy(folder, methods=["oracle"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(gp.IoError, match="empty: no traces in this folder"):

@@ -161,7 +161,7 @@ def test_what_is_no_method_is_refused_before_anything_runs(tmp_path: Path) -> No
         (lambda trace, at, *, magic: 1, "needs 'magic'; besides the trace and the steps there are"),
         ("json:no_such_function", "json has no 'no_such_function'"),
         ("json:__name__", "is a str, not callable"),
-        ("oracle", "unknown method 'oracle': neither module:callable nor one of glidepath"),
+        ("oracle", "method is 'oracle', expected module:callable or one of glidepath"),
     ]
     for method, said in refused:
         with pytest.raises(gp.InputError, match=said):

@@ -188,7 +188,7 @@ def test_what_is_no_sweep_is_refused_in_a_sentence(
     empty.mkdir()
     with pytest.raises(gp.InputError, match="no sweep of 6 trials of one task"):
         list(stoppers.sweeps(empty))
-    with pytest.raises(gp.InputError, match="unknown pruner 'best', expected one of none, median"):
+    with pytest.raises(gp.InputError, match="pruner is 'best', expected one of none, median"):
         stoppers.run(list(stoppers.sweeps(folder)), pruners=["best"])
     assert main(["bench", "stoppers", str(tmp_path / "absent")]) == 2
     assert "absent: no such file or folder" in capsys.readouterr().err

@@ -244,7 +244,7 @@ def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, run="curve", client=client)
     with pytest.raises(gp.InputError, match="no column 'loss'"):
         table_of.fit_table(source, value="loss", client=client)
-    with pytest.raises(gp.InputError, match="unknown family 'pow9'"):
+    with pytest.raises(gp.InputError, match="family is 'pow9', expected one of"):
         table_of.fit_table(source, family="pow9", client=client)
     words = r"^forecast_table: at is \[3\.0, 2\.0\], expected finite steps that increase$"
     with pytest.raises(gp.InputError, match=words):

@@ -117,7 +117,7 @@ def test_the_options_of_a_job_come_from_its_scaling() -> None:
     live = gp.Job(1, shared, memory_gb=20, remaining_steps=[1000.0])
     assert len(gp.choose_accelerator(live, tiers)) == 6
     assert [a.gpus for a in gp.plan(gp.Snapshot(tiers, [live])).allocations] == [4]
-    with pytest.raises(gp.InputError, match="no tier 'huge', known: large, small"):
+    with pytest.raises(gp.InputError, match="no tier 'huge', expected one of large, small"):
         gp.options_of(tiers, {"huge": fit})
     with pytest.raises(gp.InputError, match="scaling has 1 fits, expected 2"):
         gp.options_of(tiers, [fit])
@@ -178,5 +178,5 @@ def test_tiers_come_out_of_the_catalogue() -> None:
     tier = gp.Tier.of("Bronze", "RTX 2080 Ti", 2, 4)
     assert (tier.gpus, tier.memory_gb, tier.watts(1.0)) == (8, 11.0, 250.0)
     assert all(gpu.source for gpu in gp.catalogue())
-    with pytest.raises(gp.InputError, match="unknown GPU"):
+    with pytest.raises(gp.InputError, match="gpu is '"):
         gp.Tier.of("x", "GTX 1", 1)

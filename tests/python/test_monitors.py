@@ -375,7 +375,7 @@ def test_metrics_go_through_json_and_pickle_and_say_what_they_are() -> None:
         metrics["temperature_c"]
     for bad, words in (
         (([0.0, 0.0], {}), r"time_s\[1\] is 0, expected finite times that increase"),
-        (([0.0], {"watts": [1.0]}), "no column 'watts', known: power_w"),
+        (([0.0], {"watts": [1.0]}), "no column 'watts', expected one of power_w"),
         (([0.0], {"power_w": [[1.0, 2.0]]}), "shape"),
         (([], {}), "some samples"),
     ):

@@ -159,7 +159,10 @@ def test_fields_have_the_types_that_they_are_read_as() -> None:
         (lambda: gp.Option(0, 1), "Option: steps_per_s is missing"),
         (lambda: gp.Option(0, 1, 1.0, 1.0), "Option: takes 3 values without a name, got 4"),
         (lambda: gp.Option(0, 1, 1.0, gpus=2), "Option: gpus is given twice"),
-        (lambda: gp.Job(1, [], wieght=2), "Job: no field 'wieght', known: id, options, user"),
+        (
+            lambda: gp.Job(1, [], wieght=2),
+            "Job: no field 'wieght', expected one of id, options, user",
+        ),
         (lambda: gp.Job(1, [gp.Tier("a", 1)]), r"Job: options\[0\] is .*, expected an Option"),
         (lambda: gp.Job(1, gp.Option(0, 1, 1.0)), "Job: options is .*, expected a list"),
         (lambda: gp.Job(1, [], user=3), "Job: user is 3, expected text"),

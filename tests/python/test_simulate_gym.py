@@ -285,7 +285,7 @@ def test_what_no_episode_can_begin_with_is_refused_in_a_sentence() -> None:
             options={"workload": -1}
         ),
         "environment: workload is 1, expected 0 to 0": lambda: begin(options={"workload": 1}),
-        "environment: no option 'reset_mask', known: workload": lambda: begin(
+        "environment: no option 'reset_mask', expected workload": lambda: begin(
             options={"workload": 0, "reset_mask": [True]}
         ),
         f"environment: seed is {2**64}, expected a whole number": lambda: begin(seed=2**64),

@@ -35,7 +35,7 @@ def test_the_names_of_the_error_text_are_those_of_the_table() -> None:
     with pytest.raises(gp.InputError) as error:
         gp.simulate(workload(), "sooner")
     assert str(error.value) == (
-        f"simulate: unknown policy 'sooner', known are {', '.join(gp.POLICIES)}"
+        f"simulate: policy is 'sooner', expected one of {', '.join(gp.POLICIES)}"
     )
 
 
@@ -91,7 +91,7 @@ def test_an_option_of_a_wrong_type_is_named(option: str, value: Any, message: st
 
 
 def test_an_option_that_compare_does_not_have_is_refused() -> None:
-    with pytest.raises(TypeError, match="compare: no option 'sessions', known: restart_s"):
+    with pytest.raises(TypeError, match="compare: no option 'sessions', expected one of restart_s"):
         gp.compare(workload(), ["fifo"], sessions=3)
 
 

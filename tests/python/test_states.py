@@ -114,7 +114,10 @@ def test_every_public_value_has_a_json_form_or_a_reason() -> None:
         ),
         ({"sharing": 3}, "Option: the state is damaged: sharing: 3 is no str"),
         ({"steps_per_s": "0.5"}, "Option: the state is damaged: steps_per_s: '0.5' is no float"),
-        ({"pace": 1.0}, "Option: the state is damaged: no field 'pace', known: tier, gpus"),
+        (
+            {"pace": 1.0},
+            "Option: the state is damaged: no field 'pace', expected one of tier, gpus",
+        ),
     ],
 )
 def test_a_field_of_a_record_that_does_not_fit_is_named(
@@ -218,7 +221,9 @@ def test_a_batch_of_forecasts_has_what_one_forecast_has() -> None:
     for side in (0, 1):
         both = [one.interval(0.8)[side].tolist() for one in singles]
         np.testing.assert_allclose(batch.interval(0.8)[side], both)
-    with pytest.raises(gp.InputError, match=r"forecast_batch: no level 0.33, known: 0.05, 0.1"):
+    with pytest.raises(
+        gp.InputError, match=r"forecast_batch: no level 0.33, expected one of 0.05, 0.1"
+    ):
         batch.quantile(0.33)
     with pytest.raises(gp.InputError, match="coverage is 80, expected between 0 and 1"):
         batch.interval(80)

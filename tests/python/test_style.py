@@ -231,6 +231,20 @@ def test_constants_name_the_noun(root: Path) -> None:
     assert not found, "\n".join(found)
 
 
+def other_refusals(path: str, text: str) -> Iterator[str]:
+    """Find refusals of a name that are not "X is 'V', expected one of ..."."""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = re.search(r"\bunknown \w+(?: \w+)* ['{]|, known(?: are|:) [\"{]", line)
+        if found:
+            yield f"{path}:{number}: {found[0]!r}"
+
+
+def test_refusals_of_a_name_say_what_was_expected(root: Path) -> None:
+    paths = tracked(root, "src/*.cpp", "python/*.py", "python/*.cpp", "python/*.hpp")
+    found = [line for path in paths for line in other_refusals(path, (root / path).read_text())]
+    assert not found, "\n".join(found)
+
+
 def test_words_that_are_planted_are_found() -> None:
     assert list(forbidden_words("a.md", "fine\nthe target was met\n")) == ["a.md:2: 'met'"]
     assert list(forbidden_words("a.md", "instead of the 0.055 asked for"))
@@ -243,6 +257,9 @@ def test_words_that_are_planted_are_found() -> None:
     assert not list(vague_comments("a.hpp", "/// The share\n/// Of each GPU.\n"))
     assert list(vague_constants("a.cpp", "constexpr int kMost = 3;"))
     assert not list(vague_constants("a.cpp", "constexpr int kMostComponents = 3;"))
+    assert list(other_refusals("a.cpp", """refuse("plan: unknown objective '", text, "'");"""))
+    assert list(other_refusals("a.py", 'f"no level {p:g}, known: {known}"'))
+    assert not list(other_refusals("a.py", 'f"policy is {name!r}, expected one of {known}"'))
     assert list(vague_constants("a.py", "_LONG = 3"))
     assert not list(vague_constants("a.py", "_LONG_COLUMNS = 3"))
 

@@ -376,7 +376,8 @@ def run(
     chosen = list(parts or [part for part in measure if part != "ortools" or not quick])
     for part in chosen:
         if part not in PARTS:
-            raise gp.InputError(f"bench plan: no part '{part}', known: {', '.join(PARTS)}")
+            known = ", ".join(PARTS)
+            raise gp.InputError(f"bench plan: no part '{part}', expected one of {known}")
         _check_tables(part, folder)
     rows: list[Row] = []
     for done, part in enumerate(chosen):

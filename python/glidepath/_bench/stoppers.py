@@ -316,7 +316,8 @@ def run(
     """Replay every sweep in `seeds` orders with every pruner; one row per study."""
     unknown = [name for name in pruners if name not in PRUNERS]
     if unknown:
-        raise InputError(f"unknown pruner {unknown[0]!r}, expected one of {', '.join(PRUNERS)}")
+        known = ", ".join(PRUNERS)
+        raise InputError(f"bench stoppers: pruner is {unknown[0]!r}, expected one of {known}")
     rows: list[Row] = []
     for done, sweep in enumerate(found):
         if progress is not None:

@@ -94,7 +94,8 @@ def fit_table(
         When there is no Parquet file at `source`.
     """
     if family not in FAMILIES:
-        raise InputError(f"fit_table: unknown family {family!r}, known: {', '.join(FAMILIES)}")
+        known = ", ".join(FAMILIES)
+        raise InputError(f"fit_table: family is {family!r}, expected one of {known}")
     question = _Question("fit", run, step, value, {"family": family, "lowest_floor": lowest_floor})
     _check_names(question, [run, "points", *FAMILIES[family], "sigma", "status"])
     return _answer(question, Path(source), out, client, partition_rows, progress=progress)

@@ -360,7 +360,7 @@ def _method(each: One, constants: str | None, times: Mapping[str, Any]) -> Metho
     if ":" in each:
         return imported(each)
     known = ", ".join([*NAMES, *times])
-    raise InputError(f"bench: unknown method {each!r}: neither module:callable nor one of {known}")
+    raise InputError(f"bench: method is {each!r}, expected module:callable or one of {known}")
 
 
 def _no_forecast(trace: Trace, at: Floats) -> Floats:
