@@ -261,3 +261,18 @@ def test_a_list_of_the_twelve_numbers_of_coco_is_a_metric_each(tmp_path: Path) -
         check(run, BY_ROW, [score(i + first) for i in ROWS])
         assert run.direction == "max"
     assert len(gp.metrics_of(file)) == 1 + 11
+
+
+@pytest.mark.parametrize(
+    ("logger", "metric"), [("mi-test", "loss_gen"), ("44k", "loss_gen"), ("test", "test loss_gen")]
+)
+def test_the_name_of_a_run_in_a_logger_names_no_data(
+    logger: str, metric: str, tmp_path: Path
+) -> None:
+    # RVC, whose first run is called "mi-test"
+    text = "".join(
+        f"2023-05-01 10:00:12,123\t{logger}\tINFO\tstep={i}, loss_gen={loss(i)}\n" for i in ROWS
+    )
+    run = one(write(tmp_path / "train.log", text))
+    assert run.metric == metric
+    check(run, BY_ROW, LOSSES)

@@ -145,6 +145,18 @@ std::string_view without_signs(std::string_view gap) {
   }
 }
 
+/// Empties what a logger is called before its level, but for one that is called as data are: a run
+/// "mi-test" tests nothing.
+void drop_logger(std::vector<std::string_view>& words) {
+  for (std::size_t level = words.size(); level-- > 0;) {
+    if (!among(kLevels, stripped(words[level]))) continue;
+    for (std::size_t i = 0; i < level; ++i) {
+      if (!is_data(lower(stripped(words[i])))) words[i] = {};
+    }
+    return;
+  }
+}
+
 Named named_by(std::string_view gap) {
   const std::string_view plain = without_signs(gap);
   std::vector<std::string_view> words = cut(plain);
@@ -175,6 +187,7 @@ Named named_by(std::string_view gap) {
     }
   }
   words.back() = named.counter ? name : std::string_view();
+  drop_logger(words);
   for (const std::string_view word : words) {
     if (has_train(word)) {
       named.data = "";
