@@ -1138,6 +1138,21 @@ def test_logs_of_a_folder_that_are_not_read_are_said(
     assert "notes.md" not in err
 
 
+def test_tables_of_accuracy_have_headings_of_plain_words(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("bench", "accuracy", curves.parent, "-m", "glidepath", "--cutoff", "0.4")
+    code, out, _ = run(capsys, *command)
+    assert code == 0
+    assert "mean over groups, by share seen" in out
+    assert "Decisions and times to target" in out
+    headings = [line for line in out.splitlines() if line.startswith("┃")]
+    assert not re.findall(r"\w*_\w*|\bmae\b|cov80|\bcrps\b", " ".join(headings))
+    _, page = run_json(capsys, *command)
+    assert {"n_groups", "cov80", "mae"} <= page["groups"][0].keys()
+    assert {"reach_n", "reach_inside", "wrong"} <= page["decisions"][0].keys()
+
+
 def test_a_report_with_hardware_of_a_log_without_times_wants_the_seconds_of_a_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from glidepath._answer import Columns
 from glidepath._bench.accuracy.protocol import LEVELS
 from glidepath._bench.accuracy.results import Accuracy
+from glidepath._bench.accuracy.scores import WITHIN
 from glidepath._report import figures
 from glidepath._report.page import Page
 from glidepath._results import counted
@@ -69,6 +70,29 @@ PAIR_COLUMNS: Columns = {
     "p (bootstrap)": chance("p_bootstrap"),
     "better / worse": "{better} / {worse}",
     "p (sign)": chance("p_sign"),
+}
+GROUP_COLUMNS: Columns = {
+    "share seen": "{seen}",
+    "groups": "{n_groups}",
+    "n": "{n}",
+    "error": number("mae"),
+    "CRPS": number("crps"),
+    "80 % holds": number("cov80", 3),
+    f"groups with {WITHIN[0]:g} to {WITHIN[1]:g}": number("within", 3),
+    "bias": number("bias", 3),
+    "skill": number("skill", 3),
+}
+DECISION_COLUMNS: Columns = {
+    "method": "{method}",
+    "n": "{n}",
+    "AUC": number("auc", 3),
+    "Brier": number("brier", 3),
+    "stopped": number("stopped", 3),
+    "of these wrong": number("wrong", 3),
+    "targets": "{reach_n}",
+    "median |log|": number("reach_error", 3),
+    "10 to 90 % holds": number("reach_inside", 3),
+    "no time": "{reach_failed}",
 }
 FAILURE_COLUMNS: Columns = {
     "method": "{method}",

@@ -25,7 +25,6 @@ from glidepath.cli._console import (
     check_plot,
     emit,
     print_rows,
-    print_table,
     progress,
     save,
     say,
@@ -229,17 +228,12 @@ def _print(result: gp.bench.Accuracy) -> None:
     pairs = [pair for score in ("crps", "error") for pair in result.pairs(score=score)]
     if pairs:
         print_rows(f"Against {first}, on the same prefixes", page.PAIR_COLUMNS, pairs)
-    lines = result.groups(first)
-    print_table(
-        f"{first}: mean over groups, by share seen",
-        list(lines[0]),
-        [[_cell(value) for value in line.values()] for line in lines],
-    )
+    title = f"{first}: mean over groups, by share seen"
+    print_rows(title, page.GROUP_COLUMNS, result.groups(first))
     decided = [{"method": name, **result.decisions(name)} for name in result.methods]
     decided = [line for line in decided if line["n"]]
     if decided:
-        cells = [[_cell(value) for value in line.values()] for line in decided]
-        print_table("Decisions and times to target", list(decided[0]), cells)
+        print_rows("Decisions and times to target", page.DECISION_COLUMNS, decided)
     _print_failures(result.failures())
 
 
@@ -248,10 +242,6 @@ def _print_failures(failures: Sequence[dict[str, Any]]) -> None:
 
     if failures:
         print_rows("Failures, each counted as the largest error", FAILURE_COLUMNS, failures)
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.3f}".replace("nan", "–") if isinstance(value, float) else str(value)
 
 
 # Verb, function, example.
