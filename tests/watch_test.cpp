@@ -532,6 +532,16 @@ TEST(WatchTest, ARunWithoutABudgetHasNotSpentItAtItsFirstPoint) {
   }
 }
 
+TEST(WatchTest, AScheduleIsFollowedAsByReachWhereverItEnds) {
+  for (const double end : {50.0, 100.0, 200.0, 400.0, 800.0}) {
+    const Schedule schedule = Schedule::cosine(1e-3, end, {.final = 5e-4});
+    const Watch watch = watched({.target = 1.08, .budget = 400, .schedule = schedule}, 60);
+    const WatchState& s = watch.state();
+    const Reach r = reach({s.step, s.loss}, 1.08, 400, {.schedule = &schedule});
+    EXPECT_NEAR(watch.decision().probability, 1 - r.prob_never, 1e-9) << end;
+  }
+}
+
 TEST(WatchTest, StepsWithoutANumberAreSeenToo) {
   Watch watch({.target = 0.5});
   watch.add(1, 1);

@@ -74,9 +74,8 @@ bool gains(const WatchState& s, const WatchOptions& o, double start, double budg
   return gain * growth >= kSettledGain * (level - sign * *o.target);
 }
 
-/// The rates that were planned before the log began, used until its end, then planned until the
-/// budget.
-Schedule used_and_planned(const WatchState& s, const Schedule& plan, double budget) {
+/// The rates that were planned before the log began, used until its end, then planned.
+Schedule used_and_planned(const WatchState& s, const Schedule& plan) {
   if (s.step.empty()) return plan;
   Schedule whole;
   const auto add = [&](double step, double lr) {
@@ -91,9 +90,8 @@ Schedule used_and_planned(const WatchState& s, const Schedule& plan, double budg
         std::isfinite(s.lr[i]) ? s.lr[i] : detail::interpolate(s.step[i], plan.step, plan.lr));
   }
   for (std::size_t i = 0; i < plan.step.size(); ++i) {
-    if (plan.step[i] > s.step.back() && plan.step[i] < budget) add(plan.step[i], plan.lr[i]);
+    if (plan.step[i] > s.step.back()) add(plan.step[i], plan.lr[i]);
   }
-  add(budget, detail::interpolate(budget, plan.step, plan.lr));
   return whole;
 }
 
@@ -107,7 +105,7 @@ Reach reach_now(const WatchState& s, const WatchOptions& o, double budget) {
       .past = o.past.get(), .direction = o.direction, .reached_by = o.reached_by};
   Schedule schedule;
   if (o.schedule) {
-    schedule = used_and_planned(s, *o.schedule, budget);
+    schedule = used_and_planned(s, *o.schedule);
     options.schedule = &schedule;
   }
   if (s.step.empty() ? !std::isfinite(s.last_step) : s.last_step == s.step.back()) {
