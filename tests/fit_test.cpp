@@ -220,6 +220,17 @@ TEST(FitTest, ASteepStartDoesNotHideAMissAtTheEnd) {
   EXPECT_EQ(fit.status, FitStatus::poor);
 }
 
+TEST(FitTest, ACurveThatNoStepShowsIsNoFit) {
+  std::vector<double> step{1000.0, 1000.0000000000031, 1000.0000000000061, 1000.0000000000092};
+  for (double& at : step) at = std::ldexp(at, -18);
+  const std::vector<double> loss{-0.318656287716193, 1.2837337798455022, 0.6690922234665899,
+                                 -1.2115190882756839};
+  for (const Family family : kFamilies) {
+    const Fit found = fit({step, loss}, {.family = family});
+    EXPECT_TRUE(!usable(found.status) || std::isfinite(found.rss)) << name(family);
+  }
+}
+
 TEST(FitTest, AFitThatRestsOnItsFastestRateLeavesWhatItSays) {
   // 28 steps of a run that went on from step 1 000 000 fall faster than any power may.
   std::vector<double> step{4.93,  6.32,  7.95,  9.28, 10.67, 13.66,

@@ -176,10 +176,13 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa is
     return unfitted(family, FitStatus::not_finite, trace);
   }
   const bool closed = closed_form(options);
-  Fit fit = detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
-                                              : detail::solve_by_ceres(problem, options));
+  const detail::Solution solution = closed ? detail::solve_in_closed_form(problem, isa)
+                                           : detail::solve_by_ceres(problem, options);
+  Fit fit = detail::summarise(problem, solution);
   const std::span<const double> numbers(fit.curve.parameters.data(), parameters);
-  const bool numbered = std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); }) &&
+  // Steps that are all but equal may show no engine a curve.
+  const bool numbered = std::isfinite(solution.rss) &&
+                        std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); }) &&
                         std::isfinite(evaluate(fit.curve, trace.step.front())) &&
                         std::isfinite(evaluate(fit.curve, trace.step.back()));
   return numbered ? fit : unfitted(family, FitStatus::not_finite, trace);
@@ -201,7 +204,8 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
     }
     Fit fit = fit_family(family, common, options, isa);
     scores.push_back({.family = family, .aicc = fit.aicc, .status = fit.status});
-    if (fit.status == FitStatus::not_finite || fit.status == FitStatus::flat) {
+    const bool unfit = fit.status == FitStatus::not_finite && !found;  // as the others will be
+    if (unfit || fit.status == FitStatus::flat) {
       best = fit_family(Family::pow3, common, options, isa);
       if (best.status == FitStatus::too_few_points) best = std::move(fit);
       break;
