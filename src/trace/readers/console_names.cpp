@@ -100,7 +100,7 @@ std::string_view without_unit(std::string_view name) {
 /// Finds the loss in "Loss at step", also in "Training loss (for one batch) at step".
 void find_subject(std::string_view name, const std::vector<std::string_view>& words, Named& named) {
   auto [subject, counting] = metric_at(name);
-  if (is_no_subject(subject)) subject = {};
+  if (!detail::is_metric(subject) && is_no_subject(subject)) subject = {};
   if (counting.empty() || (!subject.empty() && !detail::is_metric(subject))) return;
   const std::optional<std::string> counter = counter_in(counting);
   if (!counter) return;
