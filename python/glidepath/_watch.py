@@ -47,7 +47,10 @@ class Decision(Recorded):
 
     @property
     def probability(self) -> float:
-        """Probability of reaching the target within the budget; NaN without a target."""
+        """Probability of reaching the target within the budget; NaN without a target.
+
+        1 where it was reached, be it after the budget, for which `reach` says never.
+        """
         return self._record.probability
 
     @property
@@ -86,7 +89,8 @@ class Watch(Shown):
     schedule : Schedule, optional
         Planned learning rate of the whole run: what its decay will bring is then foreseen.
     past : PastRuns or list of Trace, optional
-        Finished runs of the same kind and direction. Not part of the state: pass them again.
+        Finished runs of the same kind and direction. Not part of the state: pass them again. They
+        are weighed without `Trace.settings`, as a watch has none of its run; `reach` has them.
     alpha : float, optional
         Error rate of the verdicts will_reach and never, a probability. never spends it as the run
         spends its budget, with the cube of the share that has passed.

@@ -85,6 +85,20 @@ def test_a_signed_metric_may_be_moved() -> None:
     np.testing.assert_allclose(found.quantiles - 0.3, base.quantiles, atol=1e-12)
 
 
+def test_divergence_is_told_by_the_size_of_the_first_value() -> None:
+    def verdict(value: Floats, target: float, direction: str) -> str:
+        watch = gp.Watch(target=target, direction=direction)
+        for step, each in enumerate(value, 1):
+            watch.add(float(step), float(each))
+        return watch.decision().verdict
+
+    hits = np.array([0.10, 0.12, 0.15] + [0.16] * 7 + [0.01] * 8)
+    assert verdict(hits, 0.9, "max") == "diverged"
+    assert verdict(1 - hits, 0.1, "min") == "unknown"
+    assert verdict(-hits - 0.1, -0.9, "min") == "unknown"
+    assert verdict(-hits, -0.8, "min") == "diverged"
+
+
 def test_the_distance_of_a_loss_from_zero_counts() -> None:
     moved = forecast(STEP, LOSS + 10)
     assert np.abs(moved.median - 10 - BASE.median).max() > 0.01
