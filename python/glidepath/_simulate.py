@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -368,18 +369,30 @@ def _run(
         return run(stream)
     if isinstance(stream, str) and "\0" in stream:
         raise InputError(f"simulate: stream is {stream!r}, expected a path")
-    path = os.fspath(stream)
+    path, begun = os.fspath(stream), False
     with _naming(path):
-        file = Path(path).open("w", newline="")  # noqa: SIM115
+        file = Path(path).open("a", newline="")  # noqa: SIM115
     writer = csv.writer(file)
 
-    def write(row: Sequence[object]) -> None:
+    def begin() -> None:
+        """Empty the file of another simulation; not before, as this one may yet be refused."""
+        nonlocal begun
+        if not begun:
+            begun = True
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                file.truncate(0)
+            writer.writerow(_SPAN)
+
+    def write(span: JobSpan) -> None:
         with _naming(path):
-            writer.writerow(row)
+            begin()
+            writer.writerow([getattr(span, name) for name in _SPAN])
 
     try:
-        write(_SPAN)
-        return run(lambda span: write([getattr(span, name) for name in _SPAN]))
+        result = run(write)
+        with _naming(path):
+            begin()
+        return result
     finally:
         with _naming(path):
             file.close()

@@ -295,6 +295,20 @@ def test_failures_sleep_and_carbon_are_accounted(supercom: gp.Workload) -> None:
     assert np.all(np.diff(jct) >= 0)
 
 
+def test_a_simulation_that_is_refused_leaves_the_stream_of_another(
+    supercom: gp.Workload, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.csv"
+    gp.simulate(supercom, "fifo", stream=path, spans=False)
+    before = path.read_text()
+    for policy, options in (("magic", {}), ("fifo", {"max_ftf": 3.0})):
+        with pytest.raises(gp.InputError):
+            gp.simulate(supercom, policy, stream=path, **options)
+        assert path.read_text() == before
+    gp.simulate(supercom, "fifo", stream=path, spans=False)
+    assert path.read_text() == before
+
+
 def test_events_stream_into_a_file(supercom: gp.Workload, tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     run = gp.simulate(supercom, "fifo", stream=path, spans=False)
