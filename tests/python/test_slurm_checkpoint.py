@@ -152,6 +152,18 @@ def test_replacing_keeps_the_old_file_when_writing_fails(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [saved]
 
 
+def test_replacing_writes_to_where_a_link_leads(tmp_path: Path) -> None:
+    scratch, link = tmp_path / "scratch", tmp_path / "model.txt"
+    scratch.mkdir()
+    link.symlink_to(scratch / "model.txt")
+    for text in ("first", "second"):
+        with checkpoint.replacing(link) as draft:
+            draft.write_text(text)
+    assert link.is_symlink()
+    assert (scratch / "model.txt").read_text() == "second"
+    assert [path.name for path in scratch.iterdir()] == ["model.txt"]
+
+
 def test_threads_that_save_at_once_leave_a_whole_file(tmp_path: Path) -> None:
     saved, model = tmp_path / "model.npz", np.arange(10_000.0)
 

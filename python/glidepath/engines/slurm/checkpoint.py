@@ -133,14 +133,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Parameters
     ----------
     path : path_like
-        The file to replace.
+        The file to replace; a link to it stays one.
 
     Yields
     ------
     Path
         A name beside it to write to. When the block raises, the old file stays.
     """
-    final = Path(path)
+    final = Path(os.path.realpath(path))
     # The suffix stays last: some writers, numpy's for one, append it where it is missing.
     draft = draft_of(final, final.suffix)
     try:
