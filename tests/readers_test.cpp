@@ -220,6 +220,9 @@ TEST_F(ReadersTest, WhatIsNoLogIsRefusedInASentence) {
   EXPECT_EQ(said("log.csv", "a,b\n1,2\n"),
             "log.csv:1: a table needs a column of steps (step, epoch, iteration …) or a loss, the "
             "long form curve, step and value: found only a, b");
+  EXPECT_EQ(said("loss.csv", "0.9,2.5\n0.8,2.25\n0.7,2\n"),
+            "loss.csv:1: the first line is the numbers 0.9, 2.5, expected the names of its columns "
+            "above it, such as step,loss");
   EXPECT_EQ(said("log.csv", "step,loss\n1,2\n", {.metric = "x"}),
             "log.csv: no metric 'x', only loss");
   EXPECT_EQ(message_of<InputError>([&] { (void)read_traces(path("x"), {.format = "y"}); }),

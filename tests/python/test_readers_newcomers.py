@@ -523,7 +523,9 @@ def test_a_list_of_counts_begins_with_its_0(tmp_path: Path) -> None:
     ],
 )
 def test_other_numbers_are_no_list_of_a_metric(name: str, text: str, tmp_path: Path) -> None:
-    with pytest.raises(gp.IoError, match=r"a table needs"):
+    with pytest.raises(
+        gp.IoError, match=r"csv:1: the first line is the number.*, such as step,loss"
+    ):
         gp.read_traces(write(tmp_path / name, text))
 
 

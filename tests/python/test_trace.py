@@ -284,7 +284,11 @@ def test_reads_the_metric_of_that_name(tmp_path: Path) -> None:
         (b"curve,step,value\nx,2,2\nx,1,1\n", "a.csv:3: step 1 of curve 'x' is not above the 2"),
         (b"curve,step,value\ncaf\xe9,2,\xff\n", r"a.csv:2: value '\\xff' is not a number"),
         (b"caf\xe9\xff,b\n", r"a.csv:1: a table needs a column of steps .*: found only caf.., b"),
-        (b"1,2.5\n2,2.25\n", r"a.csv:1: a table needs a column of steps .*: found only 1, 2.5"),
+        (
+            b"1,2.5\n2,2.25\n",
+            "a.csv:1: the first line is the numbers 1, 2.5, expected the names of its columns "
+            "above it, such as step,loss",
+        ),
         (b"\x00\x01\x02\x03", "a.csv: a log of no known format"),
         (
             gzip.compress(b"curve,step,value\n" + b"x,1,2\n" * 999)[:-20],

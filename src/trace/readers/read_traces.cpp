@@ -278,10 +278,16 @@ std::string unknown_format(const std::filesystem::path& file, std::string_view h
     for (std::size_t i = 0; i < std::min(names.size(), kShownColumns); ++i) {
       columns += (i > 0 ? ", " : "") + std::string(first_characters(names[i], kShownLetters));
     }
+    if (names.size() > kShownColumns) columns += " …";
+    if (std::all_of(names.begin(), names.end(), number_in)) {
+      refuse_file(shown_path(file), ":1: the first line is the number",
+                  names.size() > 1 ? "s " : " ", columns,
+                  ", expected the names of its columns above it, such as step,loss");
+    }
     refuse_file(shown_path(file),
                 ":1: a table needs a column of steps (step, epoch, iteration …) or a loss, the "
                 "long form curve, step and value: found only ",
-                columns, names.size() > kShownColumns ? " …" : "");
+                columns);
   }
   if (has_numbers_at_steps(file, head)) return "text";
   const bool console = !contains(head, std::string_view("\0", 1)) && !begins_json(stripped(text));
