@@ -184,17 +184,15 @@ std::vector<Reach> reach_traces(const AnyTraces& traces, const DoubleArray& targ
   return reach_batch(views, view(targets), view(budgets), options, execution);
 }
 
-BestSoFar best_of_trace(const DoubleArray& step, const DoubleArray& loss,
-                        const std::optional<DoubleArray>& lr, double budget,
-                        const Maybe<Schedule>& schedule, const Maybe<PastRuns>& past,
-                        const std::string& direction, const std::string& reached_by,
+BestSoFar best_of_trace(const AnyTrace& trace, double budget, const Maybe<Schedule>& schedule,
+                        const Maybe<PastRuns>& past, const std::string& reached_by,
                         const Maybe<ForecastConstants>& constants) {
-  ForecastOptions options = options_of(schedule, past, {}, direction, constants);
+  const Trace run = trace_of(trace);
+  ForecastOptions options = options_of(schedule, past, {}, "min", constants);
+  options.direction = run.direction;
   options.reached_by = reached_by_named(reached_by);
-  TraceView trace{view(step), view(loss)};
-  if (lr) trace.lr = view(*lr);
   const LongCall call;
-  return best_so_far(trace, budget, options);
+  return best_so_far(run.view(), budget, options);
 }
 
 void bind_best(py::module_& module) {
@@ -205,8 +203,8 @@ void bind_best(py::module_& module) {
       .required("budget", &BestSoFar::budget)
       .required("status", &BestSoFar::status)
       .init([](const BestSoFar& b) { check(b); });
-  module.def("best_so_far", &best_of_trace, py::kw_only(), "step"_a, "loss"_a, "lr"_a, "budget"_a,
-             "schedule"_a, "past"_a, "direction"_a, "reached_by"_a, "constants"_a);
+  module.def("best_so_far", &best_of_trace, "trace"_a, py::kw_only(), "budget"_a, "schedule"_a,
+             "past"_a, "reached_by"_a, "constants"_a);
 }
 
 void bind_forecasts(py::module_& module) {

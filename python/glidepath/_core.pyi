@@ -1802,14 +1802,11 @@ def best_partition(speeds: ArrayLike) -> Partition:
     """Cut a card for jobs and say who runs on which slice."""
 
 def best_so_far(
+    trace: Trace,
     *,
-    step: ArrayLike,
-    loss: ArrayLike,
-    lr: ArrayLike | None,
     budget: Float,
     schedule: ScheduleRecord | None,
     past: PastRunsRecord | None,
-    direction: str,
     reached_by: str,
     constants: ForecastConstants | None,
 ) -> BestSoFarRecord: ...

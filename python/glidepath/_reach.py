@@ -344,13 +344,10 @@ def best_so_far(
     """
     trace = as_trace(trace, "best_so_far")
     record = _core.best_so_far(
-        step=trace.step,
-        loss=trace.loss,
-        lr=trace.lr,
+        trace,
         budget=_planned("best_so_far", trace) if budget is None else number(budget),
         schedule=schedule_record(schedule),
         past=past_of(past),
-        direction=trace.direction,
         reached_by=reached_by_name(trace.metric) if reached_by is None else reached_by,
         constants=constants_of(constants),
     )

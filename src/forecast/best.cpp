@@ -18,8 +18,10 @@
 namespace glidepath {
 namespace {
 
-constexpr double kMaxAhead = 2.5;    // in log steps: no run of those learned from went further
-constexpr double kMinChance = 1e-3;  // by the law of the curve, before it is corrected
+constexpr double kMaxAhead = 2.5;        // in log steps: no run of those learned from went further
+constexpr double kMinChance = 1e-3;      // by the law of the curve, before it is corrected
+constexpr std::size_t kMinModelled = 3;  // values; a run of fewer is read by its past runs alone
+constexpr double kBetter = 1e-12;        // of the best value: what is no rounding of it
 
 /// The levels of a run, medians of its newest `window` finite values each, read for the best.
 struct LevelsSeen {
@@ -72,6 +74,14 @@ std::array<double, ForecastConstants::kBestSigns> signs_of(const LevelsSeen& lev
           std::log(static_cast<double>(levels.count))};
 }
 
+/// The value that no later level may come to. Past runs are taken to begin where a run of few
+/// values stands, so that all would be there at once.
+double target_of(double best, std::size_t values, const ForecastOptions& options) {
+  if (options.past == nullptr || values >= kMinModelled) return best;
+  const double better = kBetter * std::abs(best);
+  return options.direction == Direction::max ? best + better : best - better;
+}
+
 /// Whether the metric allows a better value.
 bool improvable(const detail::Coordinate& c, double best) {
   return c.sign < 0 ? best < c.ceiling : best > c.floor;
@@ -101,8 +111,8 @@ BestSoFar best_so_far(TraceView given, double budget, const ForecastOptions& opt
       !improvable(run.coordinate, levels.best_value)) {
     return found;
   }
-  const double never =
-      detail::reach_by_curve(trace, levels.best_value, budget, options).reach.prob_never;
+  const double target = target_of(levels.best_value, values, options);
+  const double never = detail::reach_by_curve(trace, target, budget, options).reach.prob_never;
   const auto signs = signs_of(levels, window, never, last, budget, run.step_shift);
   double logit = constants.best.constant;
   for (std::size_t i = 0; i < signs.size(); ++i) logit += constants.best.slope[i] * signs[i];

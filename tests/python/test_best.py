@@ -122,3 +122,15 @@ def test_the_best_of_a_run_that_diverged_is_past() -> None:
     loss = FALLING.loss.copy()
     loss[-2:] = np.nan
     assert past(gp.Trace(STEP, loss)) == 1
+
+
+def test_past_runs_say_of_a_first_value_whether_it_stays_the_best_by_their_settings() -> None:
+    def run(lr: float, seed: int) -> gp.Trace:
+        draw = np.random.default_rng(seed)
+        turn = (-0.1 if lr < 1 else 0.1) * (1 + 0.2 * draw.standard_normal())
+        loss = 2 + turn * np.log(STEP) + 0.002 * draw.standard_normal(60)
+        return gp.Trace(STEP, loss, settings={"lr": lr}, metric="eval_loss")
+
+    known = gp.PastRuns([run(lr, seed) for seed in range(6) for lr in (0.1, 0.2, 10, 20)])
+    falls, rises = (gp.Trace([1.0], [2.0], settings={"lr": lr}) for lr in (0.1, 10.0))
+    assert past(falls, 60, past=known) < 0.1 < 0.4 < past(rises, 60, past=known)
