@@ -122,6 +122,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"distance_power", &c.distance_power},
           {"degrees", &c.degrees},
           {"width", &c.width},
+          {"decision_width", &c.decision_width},
           {"linear_move", &c.linear_move},
           {"stretch", &c.stretch},
           {"take_off", &c.take_off},

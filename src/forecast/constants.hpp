@@ -84,6 +84,7 @@ struct ForecastConstants {
   double distance = 0, distance_power = 0;  ///< sd per unit of late variation, times log^power
   double degrees = 0;                       ///< of freedom of each component
   double width = 0;                         ///< factor of every scale
+  double decision_width = 0;                ///< times that, for a decision
   double linear_move = 0;                   ///< share of the move that comes, z no logarithm
   double stretch = 0;        ///< log of the factor of an interval per log of the distance
   double lasting_noise = 0;  ///< share that counts of the noise at longer lags beyond the white one

@@ -128,6 +128,15 @@ std::vector<double> stretch_of(std::span<const double> knots, double last, doubl
   return stretch;
 }
 
+ForecastConstants constants_for(const ForecastOptions& options, Use use) {
+  ForecastConstants constants = constants_of(options);
+  if (use == Use::decision) {
+    constants.linear_move = 1;
+    constants.width *= constants.decision_width;
+  }
+  return constants;
+}
+
 void refuse_bad_steps(std::span<const double> observed, std::span<const double> steps) {
   if (steps.empty()) refuse("forecast: no steps to forecast");
   double before = observed.empty() ? 0.0 : observed.back();
@@ -161,8 +170,7 @@ Mixture mixed(const Mixture& first, const Mixture& second, double share) {
 
 Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
                       const ForecastOptions& options, Use use, std::optional<double> target) {
-  ForecastConstants constants = constants_of(options);
-  if (use == Use::decision) constants.linear_move = 1;
+  const ForecastConstants constants = constants_for(options, use);
   refuse_other_direction(options.past, options.direction);
   MetricRange others = metric_range_of(options.past);
   if (target) others.include(*target);

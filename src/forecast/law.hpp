@@ -116,8 +116,9 @@ struct Predicted {
 };
 
 /// What the law is for: intervals, which the backtest may narrow and past runs stretch, or a
-/// decision, which depends on the tails, and those neither can check. A decision takes the whole
-/// move of a signed metric, not `linear_move` of it: returns rest and rise again.
+/// decision, which depends on the tails, and those neither can check. So a decision has scales that
+/// are `decision_width` times as wide, and takes the whole move of a signed metric, not
+/// `linear_move` of it: returns rest and rise again.
 enum class Use : std::uint8_t { intervals, decision };
 
 /// `steps` are in the trace's own unit, increasing, past the last observed one; the law has a knot
