@@ -165,7 +165,7 @@ TEST(AcceleratorTest, WhatAJobHasRunSinceItsLastPointIsTakenOffTheWayToTheTarget
     EXPECT_EQ(found[0].hours, expected[0].hours);
   }
   c.job.steps_done = 2900;
-  EXPECT_EQ(refusal([&] { (void)choose_accelerator(c.job, c.tiers, limits); }),
+  EXPECT_EQ(refusal([&] { (void)choose_accelerator(c.job, c.tiers, {.target = 1.5}); }),
             "choose_accelerator: job 1 is at step 2900, by which its forecast as of step 300 had "
             "it done: it needs a newer one");
   EXPECT_EQ(choose_accelerator(c.job, c.tiers, {.target = 2})[0].probability, 1);  // long reached
