@@ -3,6 +3,7 @@
 
 #include "glidepath/forecast.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "forecast/prepare.hpp"
 
 namespace glidepath::detail {
+
+constexpr std::ptrdiff_t kMinModelled = 3;  ///< finite points that show a curve
 
 /// The law of a run of fewer than three points, from past runs (docs/method/settings.md, "Before
 /// the curve shows"): `law` has its knots, and gets its coordinate, mixture and limits. False, and

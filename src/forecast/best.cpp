@@ -7,6 +7,7 @@
 
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "forecast/beginning.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/counted.hpp"
 #include "forecast/gaps.hpp"
@@ -18,10 +19,9 @@
 namespace glidepath {
 namespace {
 
-constexpr double kMaxAhead = 2.5;        // in log steps: no run of those learned from went further
-constexpr double kMinChance = 1e-3;      // by the law of the curve, before it is corrected
-constexpr std::size_t kMinModelled = 3;  // values; a run of fewer is read by its past runs alone
-constexpr double kBetter = 1e-12;        // of the best value: what is no rounding of it
+constexpr double kMaxAhead = 2.5;    // in log steps: no run of those learned from went further
+constexpr double kMinChance = 1e-3;  // by the law of the curve, before it is corrected
+constexpr double kBetter = 1e-12;    // of the best value: what is no rounding of it
 
 /// The levels of a run, medians of its newest `window` finite values each, read for the best.
 struct LevelsSeen {
@@ -77,7 +77,7 @@ std::array<double, ForecastConstants::kBestSigns> signs_of(const LevelsSeen& lev
 /// The value that no later level may come to. Past runs are taken to begin where a run of few
 /// values stands, so that all would be there at once.
 double target_of(double best, std::size_t values, const ForecastOptions& options) {
-  if (options.past == nullptr || values >= kMinModelled) return best;
+  if (options.past == nullptr || values >= std::size_t{detail::kMinModelled}) return best;
   const double better = kBetter * std::abs(best);
   return options.direction == Direction::max ? best + better : best - better;
 }

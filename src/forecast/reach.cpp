@@ -42,9 +42,8 @@ constexpr double kMaxDeviation = 60;  // scales of the noise: no observation str
 constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
 constexpr double kMostCounted = 1e15;    // values of a log: weights may add up to more than a count
 constexpr double kFirstOfBudget = 1e-3;  // share of the budget from which a grid before step 0 runs
-constexpr std::ptrdiff_t kMinModelled = 3;  // finite points that show a curve
-constexpr double kSpreadOfNever = 3;        // in log steps, of a curve that stays above the target
-constexpr double kMinSurvival = 1e-9;       // below it a component is left out of account
+constexpr double kSpreadOfNever = 3;     // in log steps, of a curve that stays above the target
+constexpr double kMinSurvival = 1e-9;    // below it a component is left out of account
 constexpr std::size_t kMinLevel = 5, kMaxLevel = 63;  // values in a level, where there are enough
 constexpr std::size_t kLevelsOfLog = 10, kMinLevelsOfLog = 4;
 constexpr detail::Names<2> kReadings{"curve", "point"};
@@ -266,7 +265,7 @@ bool begin_reach(TraceView trace, std::span<const double> steps, const ForecastO
                  Reach& r) {
   if (options.past == nullptr) return false;
   const auto finite = std::ranges::count_if(trace.loss, [](double y) { return std::isfinite(y); });
-  if (finite >= kMinModelled || detail::gaps_of(trace.loss).diverged()) return false;
+  if (finite >= detail::kMinModelled || detail::gaps_of(trace.loss).diverged()) return false;
   const auto cdf = detail::arrivals(trace, r.target, steps, options);
   if (!cdf) return false;
   r.status = ForecastStatus::good;
