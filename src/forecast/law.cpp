@@ -27,7 +27,6 @@ constexpr double kFlatScale = 0.01;  // of a constant run, relative
 constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
 constexpr double kMinProbability = 1e-9;  // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
-constexpr double kValueRounding = 1e-14;  // of a value, relative: as of its z and back
 // A score below kLowScore of the highest one there is takes off with the probability `take_off`:
 // with l the log of the step, the log of what it lacks falls by kTakeOffMove l^2, give or take
 // kTakeOffScale l^1.5.
@@ -128,6 +127,7 @@ std::vector<double> stretch_of(std::span<const double> knots, double last, doubl
   return stretch;
 }
 
+/// The constants, as what the law is for has them.
 ForecastConstants constants_for(const ForecastOptions& options, Use use) {
   ForecastConstants constants = constants_of(options);
   if (use == Use::decision) {

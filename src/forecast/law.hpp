@@ -28,6 +28,8 @@ struct Levels {
 /// z falls (`best` is max), its level p is the level 1 - p of z.
 [[nodiscard]] Levels prepare_levels(std::span<const double> levels, double degrees, Direction best);
 
+constexpr double kValueRounding = 1e-14;  ///< of a value, relative: as of its z and back
+
 /// Whether a probability counts the value itself.
 enum class Bound : std::uint8_t { at_most, below };
 
@@ -76,7 +78,7 @@ struct Law {
 
     /// Whether a quantile is one of them.
     [[nodiscard]] bool has(double z) const {
-      const double rounding = 1e-14 * std::max(1.0, std::abs(z));
+      const double rounding = kValueRounding * std::max(1.0, std::abs(z));
       return z <= low + rounding || z >= high - rounding;
     }
   };

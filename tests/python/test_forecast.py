@@ -612,7 +612,8 @@ def test_a_divergence_is_expected_to_go_on_within_its_clip() -> None:
     assert np.all(f.median > 0.9 * loss[-1])
     # log-loss may rise by as much as the run has spanned, not further
     assert np.all(f.quantiles <= loss.max() ** 2 / loss.min() * (1 + 1e-9))
-    assert gp.reach(gp.Trace(t, loss), 1.0, budget=200).prob_never > 0.75
+    # where it stood before is more likely out of reach than not
+    assert gp.reach(gp.Trace(t, loss), 1.0, budget=200).prob_never > 0.5
 
 
 def test_nan_inside_a_run_is_left_out_and_at_its_end_is_reported() -> None:

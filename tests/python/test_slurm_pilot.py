@@ -237,15 +237,20 @@ def test_a_job_without_checkpoints_is_never_moved(world: World) -> None:
     assert not any(run.job.restarts for run in world.cluster.runs.values())
 
 
-def test_a_waiting_job_gets_the_time_limit_it_needs(world: World) -> None:
-    run = world.submit(job(1, limit_s=24 * 3600.0), steps_per_s=1.0)
-    world.cluster.advance(30)
+def let_wait(world: World) -> None:
+    """Give the GPUs of job 1 to others."""
     world.cluster.requeue("1")
     world.cluster.advance(5)
-    for number in range(2, 9):  # no room for it
+    for number in range(2, 9):
         blocker = world.submit(replace(job(number, ""), user="other"), number, steps_per_s=0.001)
         blocker.job = replace(blocker.job, partition=("bronze", "silver", "gold")[number % 3])
     world.cluster.advance(1)
+
+
+def test_a_waiting_job_gets_the_time_limit_it_needs(world: World) -> None:
+    run = world.submit(job(1, limit_s=24 * 3600.0), steps_per_s=1.0)
+    world.cluster.advance(30)
+    let_wait(world)
     for _ in range(2):
         world.pilot.round()
     assert 60 <= run.job.limit_s <= 3600
@@ -268,12 +273,7 @@ def test_a_job_that_may_not_be_ended_is_not_ended_by_its_time_limit(
     world = World(tmp_path, cancel=cancel)
     run = world.submit(job(1, comment, limit_s=24 * 3600.0), steps_per_s=1.0, save_every=10)
     world.cluster.advance(300)
-    world.cluster.requeue("1")
-    world.cluster.advance(5)
-    for number in range(2, 9):  # no room for it
-        blocker = world.submit(replace(job(number, ""), user="other"), number, steps_per_s=0.001)
-        blocker.job = replace(blocker.job, partition=("bronze", "silver", "gold")[number % 3])
-    world.cluster.advance(1)
+    let_wait(world)
     views = [world.pilot.round().views[0] for _ in range(2)]
     assert views[-1].forecast.verdict == verdict
     assert run.job.state == "PENDING"
