@@ -107,16 +107,25 @@ def look(
 
     A run that has spent its budget is forecast at its next step.
     """
-    last, rates = float(seen.step[-1]), plan.schedule
-    left = max(plan.budget, step_after(last)) - last
-    steps = np.unique(last + np.geomspace(left / _STEPS, left, _STEPS))
-    ahead = forecast(seen, steps[steps > last], schedule=rates, past=past)
+    rates = plan.schedule
+    ahead = outlook(seen, plan, past=past)
     by = reached_by or reached_by_name(seen.metric)
     best = best_so_far(seen, budget=plan.budget, schedule=rates, past=past, reached_by=by)
     if target is None:
         return Look(seen, plan, ahead, best, None, by)
     law = reach(seen, target, budget=plan.budget, schedule=rates, past=past, reached_by=by)
     return Look(seen, plan, ahead, best, law, by)
+
+
+def outlook(seen: Trace, plan: Horizon, *, past: PastRuns | None = None) -> Forecast:
+    """Forecast a run as far as planned, at the same steps whatever part of glidepath asks.
+
+    Between some of its steps a forecast is interpolated, so that which they are counts.
+    """
+    last = float(seen.step[-1])
+    left = max(plan.budget, step_after(last)) - last
+    steps = np.unique(last + np.geomspace(left / _STEPS, left, _STEPS))
+    return forecast(seen, steps[steps > last], schedule=plan.schedule, past=past)
 
 
 def step_after(last: float) -> float:

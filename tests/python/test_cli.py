@@ -1108,6 +1108,22 @@ def test_the_verbs_that_read_a_log_take_a_pattern(
     assert "pattern is '('" in err
 
 
+def test_a_pattern_is_also_that_of_past_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finished = tmp_path / "finished"
+    finished.mkdir()
+    for index in range(4):
+        lines = [f"{i} {1 + 0.1 * index + 3 * i**-0.5}\n" for i in range(1, 81)]
+        (finished / f"{index}.log").write_text("".join(lines))
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{i} {1 + 3 * i**-0.4}\n" for i in range(1, 21)))
+    known = ("--pattern", OWN_LINES, "--past", finished)
+    for verb, *more in (("forecast",), ("watch", "--once"), ("report", "-o", tmp_path / "p.html")):
+        code, (row,) = run_json(capsys, verb, log, *more, *known)
+        assert (code, row["past_runs"]) == (0, 4), verb
+
+
 def test_metrics_lists_one_metric_where_it_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

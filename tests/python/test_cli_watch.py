@@ -87,11 +87,30 @@ def test_once_says_what_the_library_decides(
     assert row["seconds_q50"] == pytest.approx(row["steps_q50"] / 2)  # the log's clock
     assert row["reach_q50"] == 2000 + row["steps_q50"]
     assert row["at"] == 20000
-    ahead = gp.forecast(trace, np.linspace(2000 + 18000 / 12, 20000, 12))
+    ahead = gp.forecast(trace, 2000 + np.geomspace(18000 / 50, 18000, 50))
     assert row["median"] == ahead.median[-1]
     code, out, _ = run(capsys, file, "--target", 1.05, "--budget", 20000, "--once")
     assert code == 0
     assert row["reason"] in " ".join(out.split())  # however wide COLUMNS says that the terminal is
+
+
+def test_watch_and_forecast_say_the_same_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, past = tmp_path / "run.csv", tmp_path / "past"
+    log(file, 400)
+    past.mkdir()
+    for index in range(6):
+        log(past / f"{index}.csv", 1000, floor=0.92 + 0.05 * index)
+    asked = ("--target", 1.1, "--budget", 5000, "--past", past)
+    _, out, _ = run(capsys, file, *asked, "--once", "--json")
+    (watched,) = json.loads(out)
+    assert cli.main([*map(str, ("forecast", file, *asked)), "--json"]) == 0
+    (forecast,) = json.loads(capsys.readouterr().out)
+    assert watched["past_runs"] == 6
+    shared = sorted(watched.keys() & forecast.keys())
+    assert {"at", "median", "q10", "q90", "probability", "reach_q50"} <= set(shared)
+    assert {key: watched[key] for key in shared} == {key: forecast[key] for key in shared}
 
 
 def test_a_target_that_a_run_begins_at_is_doubted_once(

@@ -261,12 +261,17 @@ def called(file: str) -> str:
 
 
 def learned(
-    past: str | None, metric: str | None, live: Sequence[gp.Trace], *, quiet: bool
+    past: str | None,
+    metric: str | None,
+    pattern: str | None,
+    live: Sequence[gp.Trace],
+    *,
+    quiet: bool,
 ) -> gp.PastRuns | None:
     """Learn from the runs of ``--past``, without those in `live`; say how many unless quiet."""
     if past is None:
         return None
-    runs = gp.read_traces(past, metric=metric)
+    runs = gp.read_traces(past, metric=metric, pattern=pattern)
     finished = gp.PastRuns._restored(runs, gp.Widths()).without(*live).runs
     if not finished:
         raise gp.InputError(f"--past {past}: it holds only the runs to be forecast")

@@ -78,7 +78,7 @@ def forecast(
     logged = lr == "logged"
     given = None if logged else planned_lr(lr)
     traces = chosen(file, run, metric, pattern)
-    runs = learned(past, metric, traces, quiet=as_json)
+    runs = learned(past, metric, pattern, traces, quiet=as_json)
     rows: list[dict[str, Any]] = []
     begun_there: list[gp.Trace] = []  # at the target
     for trace in each("forecasts", traces):

@@ -89,7 +89,7 @@ def report(
         raise gp.InputError(f"--step-seconds {step_seconds:g} {why}")
     plan = planned_lr(lr)
     traces = chosen(file, run, metric, pattern)
-    runs = learned(past, metric, traces, quiet=as_json)
+    runs = learned(past, metric, pattern, traces, quiet=as_json)
     gpus = None
     if hardware is not None:
         gpus = gp.read_metrics(hardware).busy()

@@ -30,7 +30,7 @@ from glidepath._answer import (
     when,
 )
 from glidepath._follow import EVERY_S, by_name
-from glidepath._horizon import Horizon, horizon, in_words, step_after
+from glidepath._horizon import horizon, in_words, outlook
 from glidepath._json import plain
 from glidepath._judge import rule
 from glidepath._metrics import reached_by_name
@@ -118,7 +118,7 @@ def watch(
     if once and (until_decided or every_s is not None):
         flag = "--until-decided" if until_decided else f"--every-s {every_s:g}"
         raise gp.InputError(f"{flag} is for more than one look: leave --once out")
-    runs = learned(past, metric, [], quiet=True)  # each run says how many others it has
+    runs = learned(past, metric, pattern, [], quiet=True)  # each run says how many others it has
     error_rate = ALPHA if alpha is None else alpha
     view = _View(file, target, budget, run, error_rate, runs, lr, reached_by)
     follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s or EVERY_S)
@@ -242,7 +242,7 @@ class _View:
         plan = horizon(trace, budget=self._budget, schedule=self._plan, schedule_from=given)
         reached_by = self._reached_by or reached_by_name(trace.metric)
         seen = rule(trace, plan, past=past, reached_by=reached_by, **self._asked)
-        ahead = self._ahead(trace, plan, past)
+        ahead = outlook(trace, plan, past=past)
         best = gp.best_so_far(
             trace, budget=plan.budget, schedule=plan.schedule, past=past, reached_by=reached_by
         )
@@ -268,14 +268,8 @@ class _View:
             "past_runs": 0 if past is None else len(past.runs),
             "stop": seen.stop,
             "_seen": trace.loss,
-            "_ahead": () if ahead._is_blind else ahead.median,
+            "_ahead": () if ahead._is_blind else _bars_ahead(last, ahead),
         }
-
-    def _ahead(self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None) -> gp.Forecast:
-        last = float(trace.step[-1])
-        end = max(plan.budget, step_after(last))
-        steps = np.unique(np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS))
-        return gp.forecast(trace, steps[steps > last], schedule=plan.schedule, past=past)
 
     def _seconds_per_step(self, key: tuple[str, int], trace: gp.Trace) -> float:
         """Take the pace from the log's clock, else from ours."""
@@ -348,6 +342,12 @@ def _public(row: dict[str, Any]) -> dict[str, Any]:
 def _line(row: dict[str, Any]) -> str:
     verdict = meaning(row["verdict"]).words
     return shown("; ".join([f"{row['run']}{_position(row)}, {verdict}", *_sentences(row)])).plain
+
+
+def _bars_ahead(last: float, ahead: gp.Forecast) -> Any:
+    """Give the medians of a forecast at even distances."""
+    even = np.linspace(last, ahead.at[-1], min(_AHEAD_BARS, len(ahead.at)) + 1)[1:]
+    return np.interp(even, ahead.at, ahead.median)
 
 
 def _spark(seen: Iterable[float], ahead: Iterable[float]) -> Text:
