@@ -86,6 +86,7 @@ def when(never: float) -> gp.Reach:
 @dataclass
 class Ran:
     policy: str
+    tiers = ("Bronze", "Gold")
 
     @property
     def spans(self) -> dict[str, np.ndarray]:
@@ -117,7 +118,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "reach": lambda: runs.reach(when(0.25)),
     "never": lambda: runs.reach(when(1.0)),
     "reliability": lambda: scores.reliability(PIT),
-    "gantt": lambda: clusters.gantt(Ran("dare"), tiers=["Bronze", "Gold"]),
+    "gantt": lambda: clusters.gantt(Ran("dare")),
     "energy": lambda: clusters.policies(
         {"fifo": 65.3, "session_fifo": 65.0, "srtf": 64.8, "dare": 35.3}, label="energy (kWh)"
     ),

@@ -117,8 +117,12 @@ def test_a_gantt_chart_never_gives_a_gpu_twice(simulations: list[gp.Simulation])
                 assert lane != next_lane or end <= start + 1e-6
         drawn = sum(box.gpus * (box.end_s - box.start_s) for box in boxes)
         assert drawn == pytest.approx(simulation.gpu_seconds)
+
+
+def test_a_gantt_chart_calls_the_tiers_by_their_names(simulations: list[gp.Simulation]) -> None:
     ax = simulations[0].plot()
-    assert [label.get_text().split("\n")[0] for label in ax.get_yticklabels()] != []
+    names = [label.get_text().split("\n")[0] for label in ax.get_yticklabels()]
+    assert names == ["Bronze", "Silver", "Gold"]
 
 
 def test_bars_have_the_height_of_the_values() -> None:

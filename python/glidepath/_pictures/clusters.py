@@ -90,12 +90,7 @@ def starts(starts: StartTimes, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def gantt(
-    simulation: Simulation,
-    *,
-    tiers: Sequence[str] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+def gantt(simulation: Simulation, *, ax: Axes | None = None) -> Axes:
     """Draw one row per GPU, one block per stretch of a job; a job keeps its colour."""
     ax = axes_for(ax, (9.0, 4.5))
     boxes, lanes = series.gantt(simulation.spans)
@@ -112,7 +107,7 @@ def gantt(
             colours.append(_job_colour(box.job))
         ax.axhline(base, color=INK, linewidth=1)
         ticks.append(base + count / 2)
-        names.append(tiers[tier] if tiers and tier < len(tiers) else f"tier {tier}")
+        names.append(simulation.tiers[tier])
         base += count
     ax.add_collection(
         collections.PatchCollection(
