@@ -113,6 +113,7 @@ class Comparison(Result):
         means = self.mean(metric)
         return clusters.policies(
             {policy: mean for policy, (mean, _) in means.items()},
+            label=metric,
             errors={policy: half for policy, (_, half) in means.items()},
             ax=ax,
         )

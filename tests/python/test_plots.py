@@ -131,6 +131,17 @@ def test_bars_have_the_height_of_the_values() -> None:
     assert [text.get_text() for text in ax.get_yticklabels()] == ["fifo", "dare"]
 
 
+def test_bars_write_a_large_value_without_an_exponent() -> None:
+    ax = clusters.policies({"fifo": 11_381.6, "dare": 1.52345})
+    assert [text.get_text() for text in ax.texts] == ["11 380", "1.523"]
+
+
+def test_bars_of_a_comparison_say_what_they_compare() -> None:
+    compared = gp.compare(gp.read_workload(SUPERCOM), ["fifo", "srtf"], seeds=2)
+    assert compared.plot().get_xlabel() == "mean_jct_s"
+    assert compared.plot(metric="energy_kwh").get_xlabel() == "energy_kwh"
+
+
 def test_the_gpus_that_are_busy_over_time_add_up_to_gpu_seconds(
     simulations: list[gp.Simulation],
 ) -> None:

@@ -165,7 +165,8 @@ def policies(
     )
     for i, bar in enumerate(bars):
         bar.set_hatch(HATCHES[i % 8])
-    ax.bar_label(bars, [f"{height:,.4g}" for height in heights], padding=5, fontsize=9)
+    numbers = [series.count(float(f"{height:.4g}")) for height in heights]
+    ax.bar_label(bars, numbers, padding=5, fontsize=9)
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
     ax.margins(x=0.16)
