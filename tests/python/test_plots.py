@@ -86,6 +86,16 @@ def test_the_fan_shows_forecast_points_target_and_what_came() -> None:
     assert high > ahead.median.max()
 
 
+def test_a_forecast_of_one_step_shows_its_median_and_its_bands() -> None:
+    seen = TRACE.until(40)
+    ahead = gp.forecast(seen, [100])
+    ax = ahead.plot()
+    assert line(ax, "forecast").get_marker() == "_"
+    bars = [bar.get_segments()[0][:, 1].tolist() for bar in ax.collections]
+    wide, narrow = ([ahead.quantile(p)[0] for p in ends] for ends in ((0.05, 0.95), (0.25, 0.75)))
+    assert bars == [pytest.approx(wide), pytest.approx(narrow)]
+
+
 def test_axes_given_are_the_axes_drawn_on() -> None:
     _, ax = pyplot.subplots()
     assert gp.fit(TRACE, family="pow3").plot(ax=ax) is ax
@@ -97,6 +107,9 @@ def test_time_to_target_shows_the_chance_of_never() -> None:
     ax = runs.reach(reach)
     words = " ".join(text.get_text() for text in ax.texts)
     assert f"never {reach.prob_never:.0%}".replace("%", " %") in words
+    finite = [p for p in (0.1, 0.5, 0.9) if np.isfinite(reach.quantile(p))]
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert named == [f"{100 * p:.0f} % by then" for p in finite]
     edges, mass = series.reach_density(reach)
     assert mass.sum() == pytest.approx(1 - reach.prob_never, abs=0.01)
     assert np.all(np.diff(edges) > 0)

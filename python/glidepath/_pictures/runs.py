@@ -249,20 +249,26 @@ def forecast(
 
 
 def _bands(ax: Axes, forecast: Forecast) -> None:
-    """Draw two central bands of a forecast, and its median."""
-    for (low, high, cover), shade in zip(
-        series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), strict=False
+    """Draw two central bands of a forecast, and its median; of a single step they are bars."""
+    single = len(forecast.at) == 1
+    for (low, high, cover), shade, width in zip(
+        series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), (6, 10), strict=False
     ):
-        ax.fill_between(
-            forecast.at,
-            series.drawable(forecast.quantiles[low]),
-            series.drawable(forecast.quantiles[high]),
-            color=shade,
-            linewidth=0,
-            label=f"{cover:.0%} of outcomes".replace("%", " %"),
-        )
+        ends = (series.drawable(forecast.quantiles[row]) for row in (low, high))
+        label = f"{cover:.0%} of outcomes".replace("%", " %")
+        if single:
+            ax.vlines(forecast.at, *ends, color=shade, linewidth=width, label=label)
+        else:
+            ax.fill_between(forecast.at, *ends, color=shade, linewidth=0, label=label)
     ax.plot(
-        forecast.at, series.drawable(forecast.median), color=BLUE, linewidth=2, label="forecast"
+        forecast.at,
+        series.drawable(forecast.median),
+        marker="_" if single else None,  # as wide as it is, it hides no band
+        markersize=14,
+        markeredgewidth=2,
+        color=BLUE,
+        linewidth=2,
+        label="forecast",
     )
 
 
@@ -283,10 +289,11 @@ def reach(reach: Reach, *, ax: Axes | None = None) -> Axes:
     if mass.size:
         ax.stairs(mass / np.diff(edges), edges, fill=True, color="#6fb1d6")
         ax.stairs(mass / np.diff(edges), edges, color=BLUE, linewidth=1.5)
-        for p, style in zip(SHOWN_LEVELS, (":", "-", ":"), strict=True):
+        for p, style in zip(SHOWN_LEVELS, (":", "-", "--"), strict=True):
             at = reach.quantile(p)
             if math.isfinite(at):
-                ax.axvline(at, color=INK, linewidth=1, linestyle=style)
+                label = f"{p:.0%} by then".replace("%", " %")
+                ax.axvline(at, color=INK, linewidth=1, linestyle=style, label=label)
     else:
         ax.set_xticks([])
     ax.set_yticks([])
@@ -305,4 +312,6 @@ def reach(reach: Reach, *, ax: Axes | None = None) -> Axes:
     if mass.size:
         width = edges[-1] - edges[0]
         ax.set_xlim(edges[0], edges[-1] + 0.28 * width)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(loc="center right", bbox_to_anchor=(0.92, 0.5), frameon=False, fontsize=9)
     return ax
