@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._results import require
-from glidepath._simulate import Simulation, _simulation
+from glidepath._simulate import _OPTIONS, Simulation, _simulation
 from glidepath._workload import Workload
 
 require("gymnasium")
@@ -58,6 +58,9 @@ class _Batch:
         simulation: Mapping[str, Any],
     ) -> None:
         for name in simulation:
+            if name not in _OPTIONS:
+                read = ", ".join(_SIMULATION)
+                raise TypeError(f"environment: no option {name!r}, expected one of {read}")
             if name not in _SIMULATION:
                 raise InputError(f"environment: does not read {name}, but {', '.join(_SIMULATION)}")
         drawn = [workloads] if isinstance(workloads, Workload) else workloads

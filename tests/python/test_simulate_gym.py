@@ -201,7 +201,7 @@ def test_jobs_with_curves_show_their_forecasts() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(gp.InputError, match="0 slots"):
         SchedulingEnv(draw(0), slots=0)
-    with pytest.raises(gp.InputError, match="does not read colour, but restart_s, forecast_sigma"):
+    with pytest.raises(TypeError, match="no option 'colour', expected one of restart_s, forecast"):
         SchedulingEnv(draw(0), colour=3)
     with pytest.raises(gp.InputError, match="2147483647 slots and 8 running jobs, expected"):
         SchedulingEnv(draw(0), slots=2**31 - 1)
