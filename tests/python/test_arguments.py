@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import glidepath as gp
 from glidepath import cli
+from glidepath.cli._app import app
 
 ROUND: dict[str, Any] = {"job": [0, 1], "tier": [0, 0], "gpus": [1, 1], "value": [1.0, 2.0]}
 TIERS = [gp.Tier("only", 2)]
@@ -301,9 +303,68 @@ def test_the_environment_for_learning_refuses_what_it_does_not_read() -> None:
 
     with pytest.raises(gp.InputError, match="environment: does not read session_s, but restart_s"):
         SchedulingEnv(workload(), session_s=3.0)
+    with pytest.raises(TypeError, match="environment: no option 'pace', expected one of restart_s"):
+        SchedulingEnv(workload(), pace=3.0)
 
 
 # --------------------------------------------------------------------------- the command line
+
+# The functions of Python that a verb stands for, and its options that are none of theirs.
+VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], set[str]]] = {
+    "metrics": ((gp.metrics_of,), set()),
+    "fit": ((gp.read_traces, gp.fit_batch), {"run", "plot"}),
+    "forecast": ((gp.read_traces, gp.forecast, gp.reach), {"run", "observed", "lr", "plot"}),
+    "watch": ((gp.Watch, gp.Follow), {"run", "lr", "once", "until_decided"}),
+    "report": (
+        (gp.read_traces, gp.forecast, gp.reach, gp.Metrics.profile),
+        {"output", "run", "lr", "hardware"},
+    ),
+    "plan": (
+        (gp.plan, gp.reach, gp.generate_workload, gp.Workload.from_trace),
+        {"at_h", "tiers", "plot"},
+    ),
+    "place": ((gp.place_pods,), set()),
+    "simulate": (
+        (gp.simulate, gp.compare, gp.generate_workload, gp.Workload.from_trace),
+        {"compare", "node_every_h", "repair_min", "job_every_h", "checkpoint_min", "report"},
+    ),
+    "bench accuracy": ((gp.bench.accuracy,), {"method", "cutoff", "out", "plot", "plot_cutoffs"}),
+    "bench reach": ((gp.bench.reach,), {"method"}),
+    "bench starts": (
+        (gp.start_times, gp.simulate, gp.compare, gp.Workload.from_trace),
+        {"moments", "redraw"},
+    ),
+}
+# Defaults that differ: many seeds of a comparison, and recent jobs by their number.
+OTHER_DEFAULTS = {("bench starts", "recent")}
+
+
+def options_of(verb: str) -> dict[str, Any]:
+    """The options of a verb and their defaults; None is that of the library."""
+    command: Any = get_command(app)
+    for word in verb.split():
+        command = command.commands[word]
+    return {
+        each.name: each.default
+        for each in command.params
+        if each.param_type_name == "option" and each.name != "as_json"
+    }
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_option_of_a_verb_has_the_name_and_the_default_of_python(verb: str) -> None:
+    functions, own = VERBS[verb]
+    defaults: dict[str, list[Any]] = {}
+    for function in functions:
+        for name, parameter in inspect.signature(function).parameters.items():
+            defaults.setdefault(name, []).append(parameter.default)
+    options = options_of(verb)
+    assert own <= options.keys(), "an option on the table is gone"
+    assert options.keys() - own <= defaults.keys()
+    assert not own & defaults.keys(), "an option on the table is one of Python's"
+    for name in options.keys() - own:
+        if options[name] is not None and (verb, name) not in OTHER_DEFAULTS:
+            assert options[name] in [*defaults[name], inspect.Parameter.empty], name
 
 
 def jobs_of_my_own(folder: Path) -> list[str]:

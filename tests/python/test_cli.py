@@ -1041,6 +1041,21 @@ def test_the_tiers_of_a_plan_have_the_prices_of_their_file_and_unread_columns_ar
     assert (code, err) == (2, f"glidepath: {jobs}:2: 6 fields where the header has 5\n")
 
 
+def test_a_plan_weighs_objectives_as_a_simulation_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ("plan", SUPERCOM, "--users", 12, "--at-h", 9, "--json", "--objective")
+    values = {}
+    for text in ("jct", "jct:1", "energy", "jct:1,energy:3"):
+        code, document, err = run(capsys, *line, text)
+        assert (code, err) == (0, "")
+        values[text] = json.loads(document)["value"]
+    assert values["jct:1"] == values["jct"]
+    assert values["jct:1,energy:3"] not in (values["jct"], values["energy"])
+    code, _, err = run(capsys, *line, "jct:1,energy")
+    assert (code, err.count("objective is 'jct:1', expected one of jct, known_size")) == (2, 1)
+
+
 def test_the_hardware_log_of_a_job_says_on_which_gpus_it_fits(
     curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

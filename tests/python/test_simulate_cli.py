@@ -49,6 +49,11 @@ def mean_jct(capsys: pytest.CaptureFixture[str], *arguments: object) -> float:
             {"planner": {"objective": {"known_size": 2.0, "fairness": 1.0}}},
         ),
         (("--planner", "user_quota=:3"), {"planner": {"user_quota": {"": 3}}}),
+        (("--user-gpus", 3), {"user_gpus": 3}),
+        (
+            ("--node-every-h", 2, "--repair-min", 200),
+            {"failures": {"node_every_s": 7200.0, "repair_s": 12000.0}},
+        ),
     ],
 )
 def test_each_flag_is_the_keyword_of_that_name(
@@ -64,6 +69,18 @@ def test_each_flag_is_the_keyword_of_that_name(
     assert mean_jct(capsys, trace, "--gpus", 4, *flags) == expected
     if "--in-nodes" not in flags:
         assert expected != plain
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_every_policy_ends_jobs_at_their_targets_or_none_does(
+    capsys: pytest.CaptureFixture[str], stops: bool
+) -> None:
+    workload = gp.generate_workload(SUPERCOM, users=4)
+    policy = "fifo" if stops else "best_value"  # what it does not do by itself
+    expected = gp.simulate(workload, policy, stop_at_target=stops).mean_jct_s
+    assert expected != gp.simulate(workload, policy).mean_jct_s
+    flag = "--stop-at-target" if stops else "--no-stop-at-target"
+    assert mean_jct(capsys, SUPERCOM, "--users", 4, "-p", policy, flag) == expected
 
 
 def test_jobs_share_gpus_where_a_flag_lets_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,6 +113,7 @@ def test_jobs_share_gpus_where_a_flag_lets_them(capsys: pytest.CaptureFixture[st
         ),
         (("--sharing", "half"), "sharing is 'half', expected one of"),
         (("--policy", "gittins", "--no-patience"), "patience is off, 'gittins' has none here"),
+        (("--repair-min", "5"), "--repair-min is for nodes that fail: say --node-every-h"),
         (("--gpus-per-node", "3"), "4 GPUs are not whole nodes of 3"),
     ],
 )

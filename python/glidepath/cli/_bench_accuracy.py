@@ -137,7 +137,7 @@ def reach(
             metavar="VALUE", help='Value to reach; default: "target" in the JSON beside each file.'
         ),
     ] = None,
-    runs: Annotated[
+    max_runs: Annotated[
         int, typer.Option(min=1, metavar="N", help="Runs drawn from each collection.")
     ] = 40,
     past_runs: Annotated[
@@ -160,7 +160,7 @@ def reach(
             folder,
             tuple(method) if method else DEFAULT_METHODS,
             target=target,
-            max_runs=runs,
+            max_runs=max_runs,
             past_runs=past_runs,
             seed=seed,
             metric=metric,

@@ -192,6 +192,18 @@ def emit(document: Any) -> None:
     sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
 
 
+def numbers_by_name(text: str) -> dict[str, float] | None:
+    """Read NAME:NUMBER,… of an option; None where it is something else."""
+    pairs = [part.rpartition(":") for part in text.split(",")]
+    try:
+        numbers = {name: float(number) for name, colon, number in pairs if colon}
+    except ValueError:
+        return None
+    if len(numbers) < len(pairs):
+        return None
+    return {name: int(n) if n.is_integer() else n for name, n in numbers.items()}
+
+
 def planned_lr(text: str | None) -> gp.Schedule | None:
     """Read ``--lr``."""
     if text is None:

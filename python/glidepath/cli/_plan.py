@@ -28,6 +28,7 @@ from glidepath.cli._console import (
     check_plot,
     check_seed,
     emit,
+    numbers_by_name,
     open_workload,
     print_table,
     progress,
@@ -37,6 +38,14 @@ from glidepath.cli._console import (
     was_typed,
 )
 
+_Objective = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME,…",
+        help="What the plan maximises; of several a later one chooses among the best by those"
+        " before it, and NAME:WEIGHT,… are added.",
+    ),
+]
 _OF_A_WORKLOAD = ("at_h", "users", "seed", "gpus", "sharing", "pairs")
 
 
@@ -59,10 +68,7 @@ def plan(
     users: Users = None,
     seed: Seed = 0,
     gpus: Gpus = None,
-    objective: Annotated[
-        str,
-        typer.Option(metavar="NAME,…", help="What the plan maximises; several in order of weight."),
-    ] = "jct",
+    objective: _Objective = "jct",
     sharing: Annotated[
         str,
         typer.Option(metavar="NAME", help="How jobs may share GPUs: exclusive, naive, mps or mig."),
@@ -92,18 +98,19 @@ def plan(
             if was_typed(context, name):
                 option = f"--{name.replace('_', '-')}"
                 raise gp.InputError(f"{option} is for a workload, {workload} has jobs of your own")
-        return _plan_own(workload, tiers, reached_by, objective.split(","), plot, as_json=as_json)
+        return _plan_own(workload, tiers, reached_by, objective, plot, as_json=as_json)
     for option, given in (("--tiers", tiers), ("--reached-by", reached_by)):
         if given is not None:
             raise gp.InputError(f"{option}: {workload} is no CSV of jobs")
     if not at_h >= 0.0:
         raise gp.InputError(f"--at-h is {at_h:g}, expected 0 hours or more")
     check_seed(context, drawn=users is not None, options="--users")
+    goals = _objectives(objective)
     measured = None if pairs is None else gp.learn_pairs(gp.read_pairs(pairs))
     drawn = open_workload(workload, users, seed, gpus)
     with progress("planning"):
         snapshot = _snapshot_at(drawn, at_h)
-        planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
+        planned = gp.plan(snapshot, objective=goals, sharing=sharing, pairs=measured)
         starts = _starts(snapshot, planned, objective, sharing)
     _say_fallback(planned)
     if plot is not None:
@@ -120,6 +127,11 @@ def plan(
     return ANSWER
 
 
+def _objectives(text: str) -> dict[str, float] | list[str]:
+    """Read ``--objective`` as ``--planner objective=`` of `glidepath simulate` is read."""
+    return numbers_by_name(text) or text.split(",")
+
+
 def _say_fallback(planned: gp.Plan) -> None:
     if planned.fallback:
         say(f"learned: planned by jct: {planned.fallback}", to=stderr)
@@ -129,7 +141,7 @@ def _plan_own(
     path: Path,
     tiers: Path,
     reached_by: str | None,
-    objective: list[str],
+    objective: str,
     plot: Path | None,
     *,
     as_json: bool,
@@ -142,11 +154,11 @@ def _plan_own(
         say(note, to=stderr)
     jobs = read_jobs(path, there, reached_by=reached_by)
     # Who ends is decided by the logs.
-    planned = gp.plan(jobs.snapshot, objective=objective, stop_probability=1.0)
+    planned = gp.plan(jobs.snapshot, objective=_objectives(objective), stop_probability=1.0)
     _say_fallback(planned)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
-    starts = _starts(jobs.snapshot, planned, ",".join(objective), "exclusive")
+    starts = _starts(jobs.snapshot, planned, objective, "exclusive")
     rows: list[dict[str, Any]] = [
         {
             "job": jobs.names[job.id],

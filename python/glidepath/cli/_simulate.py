@@ -34,6 +34,7 @@ from glidepath.cli._console import (
     check_output,
     check_seed,
     emit,
+    numbers_by_name,
     open_workload,
     print_rows,
     print_table,
@@ -90,8 +91,12 @@ def simulate(
         ),
     ] = None,
     stop_at_target: Annotated[
-        bool, typer.Option("--stop-at-target", help="Every policy ends a job at its target.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--stop-at-target/--no-stop-at-target",
+            help="Whether every policy ends a job at its target; default: as the policy does.",
+        ),
+    ] = None,
     forecast_sigma: Annotated[
         float | None,
         typer.Option(
@@ -117,6 +122,14 @@ def simulate(
         str,
         typer.Option(metavar="NAME", help="How plans may pair jobs: exclusive, naive, mps or mig."),
     ] = "exclusive",
+    user_gpus: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="GPUs that one user may hold, under slurm_backfill and policies that plan.",
+        ),
+    ] = None,
     planner: Annotated[
         list[str] | None,
         typer.Option(
@@ -153,6 +166,10 @@ def simulate(
         float | None,
         typer.Option(metavar="HOURS", help="A node fails every so often: mean time that it is up."),
     ] = None,
+    repair_min: Annotated[
+        float | None,
+        typer.Option(metavar="MINUTES", help="Time that a node that failed is out; default: 60."),
+    ] = None,
     job_every_h: Annotated[
         float | None,
         typer.Option(metavar="HOURS", help="A job crashes every so often: mean running time."),
@@ -178,6 +195,8 @@ def simulate(
     fails = node_every_h is not None or job_every_h is not None
     if checkpoint_min and not fails:
         raise gp.InputError("--checkpoint-min is for failures: say --node-every-h or --job-every-h")
+    if repair_min is not None and node_every_h is None:
+        raise gp.InputError("--repair-min is for nodes that fail: say --node-every-h")
     policies = list(policy or (_COMPARED if compare else ["best_value"]))
     drawn = fails or bool(users or forecast_sigma) or any(map(_draws, policies))
     check_seed(
@@ -187,17 +206,19 @@ def simulate(
         "restart_s": restart_s,
         "session_s": session_s,
         "round_s": round_s,
-        "stop_at_target": True if stop_at_target else None,
+        "stop_at_target": stop_at_target,
         "failures": {
             "node_every_s": 3600 * node_every_h if node_every_h is not None else math.inf,
             "job_every_s": 3600 * job_every_h if job_every_h is not None else math.inf,
             "checkpoint_s": 60 * checkpoint_min,
-        },
+        }
+        | ({} if repair_min is None else {"repair_s": 60 * repair_min}),
         "carbon_g_per_kwh": carbon_g_per_kwh,
         "forecast_sigma": forecast_sigma,
         "knows_phases": knows_phases,
         "in_nodes": in_nodes,
         "sharing": sharing,
+        "user_gpus": user_gpus,
         "planner": _planner(planner or ()),
         "max_ftf": max_ftf,
         "long_share": long_share,
@@ -249,12 +270,7 @@ def _value(text: str) -> Any:
     with suppress(ValueError):
         return float(text)
     parts = text.split(",")
-    pairs = [part.rpartition(":") for part in parts]
-    with suppress(ValueError):
-        numbers = {name: float(number) for name, colon, number in pairs if colon}
-        if len(numbers) == len(parts):
-            return {name: int(n) if n.is_integer() else n for name, n in numbers.items()}
-    return parts if len(parts) > 1 else text
+    return numbers_by_name(text) or (parts if len(parts) > 1 else text)
 
 
 def show(
