@@ -22,12 +22,23 @@ double student3_cdf(double u) {
   return 0.5 + (w / (1 + w * w) + std::atan(w)) / kPi;
 }
 
+/// Logarithm of the gamma function of a number above 0. That of the C library writes its sign into
+/// a global, which two threads must not do at once.
+double log_gamma(double x) {
+#ifdef __unix__
+  int sign = 0;
+  return lgamma_r(x, &sign);
+#else
+  return std::lgamma(x);
+#endif
+}
+
 /// Regularised incomplete beta by Lentz's continued fraction (Numerical Recipes 6.4).
 double incomplete_beta(double a, double b, double x) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
-  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+  const double front = std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) +
                                 a * std::log(x) + b * std::log1p(-x)) /
                        a;
   constexpr double kTiny = 1e-300;
@@ -52,7 +63,7 @@ double incomplete_beta(double a, double b, double x) {
 }
 
 double student_density(double degrees, double x) {
-  return std::exp(std::lgamma(0.5 * (degrees + 1)) - std::lgamma(0.5 * degrees)) /
+  return std::exp(log_gamma(0.5 * (degrees + 1)) - log_gamma(0.5 * degrees)) /
          std::sqrt(degrees * kPi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
 }
 
