@@ -80,6 +80,7 @@ TEST(WatchTest, AReasonGivesLossesInSixDigits) {
     return watch.decision().reason;
   };
   const std::string spent_on = " steps is spent and target 1 was not reached";
+  EXPECT_EQ(end_of(1), "the budget of 1 step is spent and target 1 was not reached");
   EXPECT_EQ(end_of(999), "the budget of 999" + spent_on);
   EXPECT_EQ(end_of(1000), "the budget of 1 000" + spent_on);
   EXPECT_EQ(end_of(1234567), "the budget of 1 234 567" + spent_on);
@@ -362,6 +363,11 @@ TEST(WatchTest, AProbabilityIsNeverWrittenAsHundredOrZeroPercent) {
   ASSERT_GT(never.probability, 0);
   EXPECT_EQ(never.reason.find("probability 0 %"), std::string::npos) << never.reason;
   EXPECT_EQ(never.reason.find(" 0.0 %"), std::string::npos) << never.reason;
+  const Decision surely = watched({.target = 0.1, .budget = 400}, 300).decision();
+  ASSERT_GT(surely.probability, 0);
+  ASSERT_LT(surely.probability, 1e-6);
+  EXPECT_NE(surely.reason.find("probability < 0.0001 %, no more"), std::string::npos)
+      << surely.reason;
 }
 
 TEST(WatchTest, AScheduleForeseesWhatItsDecayBrings) {

@@ -121,9 +121,12 @@ Reach reach_now(const WatchState& s, const WatchOptions& o, double budget) {
   return detail::reach_ahead({step, loss, weight}, *o.target, budget, options);
 }
 
-/// With as many digits as it takes not to round to 0 or 100 % what may yet come otherwise.
+/// With as many digits as it takes not to round to 0 or 100 % what may yet come otherwise; of less
+/// than a millionth it does not matter how little it is.
 std::string percent(double probability) {
+  constexpr double kLeastShown = 1e-6;
   char text[32];
+  if (0 < probability && probability < kLeastShown) return "< 0.0001 %";
   if (probability < 0.001) {
     std::snprintf(text, sizeof text, "%.2g %%", 100 * probability);
   } else {
@@ -150,6 +153,11 @@ std::string step_in_words(double step) {
   return text;
 }
 
+/// So many steps: 1 step, 41 200 steps.
+std::string steps_in_words(double steps) {
+  return step_in_words(steps) + (steps == 1 ? " step" : " steps");
+}
+
 /// What the probability of reaching the target means by now.
 void weigh(const WatchState& s, const WatchOptions& o, double start, double budget, Decision& d) {
   // A run is looked at again and again, and ends at the first never. So the error rate is spent as
@@ -168,8 +176,7 @@ void weigh(const WatchState& s, const WatchOptions& o, double start, double budg
                               step_in_words(budget), " with probability ", percent(d.probability));
   if (d.probability >= 1 - alpha) {
     d.verdict = Verdict::will_reach;
-    d.reason += detail::sentence(", in ", step_in_words(std::round(d.steps_to_target[1])),
-                                 " steps by the median");
+    d.reason += ", in " + steps_in_words(std::round(d.steps_to_target[1])) + " by the median";
   } else if (slow && d.probability <= spent) {
     d.verdict = Verdict::never;
     d.reason += ", no more than the " + percent(spent) + " that count as never by now";
@@ -236,7 +243,7 @@ Decision Watch::decision() const {
   }
   if (has_budget && s.last_step >= budget) {
     d.verdict = Verdict::never;
-    d.reason = "the budget of " + step_in_words(budget) + " steps is spent and target " +
+    d.reason = "the budget of " + steps_in_words(budget) + " is spent and target " +
                loss_in_words(*options_.target) + " was not reached";
     return d;
   }
