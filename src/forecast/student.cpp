@@ -38,8 +38,8 @@ double incomplete_beta(double a, double b, double x) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
   if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
-  const double front = std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) +
-                                a * std::log(x) + b * std::log1p(-x)) /
+  const double front = std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) +
+                                b * std::log1p(-x)) /
                        a;
   constexpr double kTiny = 1e-300;
   double c = 1, d = 1 - (a + b) * x / (a + 1);
