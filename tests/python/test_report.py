@@ -78,6 +78,20 @@ def test_runs_get_a_forecast_and_the_verdict_of_a_watch(tmp_path: Path) -> None:
     assert "on its way <b>" not in text.replace(json.dumps("on its way <b>"), "")
 
 
+def test_what_holds_for_all_runs_is_said_once_above_them(tmp_path: Path) -> None:
+    step = np.arange(1.0, 201.0)
+    plan = [gp.Trace(step, 2.0 + k * step**-0.5, name=f"{k}", planned_steps=900) for k in (2, 3)]
+    free = gp.Trace(step, 2.0 + step**-0.5, name="free")
+    path = tmp_path / "runs.html"
+    _report.write_runs(path, plan, target=2.15)
+    text = path.read_text()
+    assert text.count("Budget: planned by the log; target read by the curve.") == 1
+    assert "data-label='horizon'" not in text
+    for runs in ([*plan, free], [free]):
+        _report.write_runs(path, runs, target=2.15)
+        assert path.read_text().count("data-label='horizon'") == len(runs)
+
+
 def test_a_run_without_a_finite_value_has_a_sentence_in_place_of_its_fan(tmp_path: Path) -> None:
     blind = gp.Trace(np.arange(1.0, 41.0), np.full(40, np.nan), name="blind", metric="val_loss")
     path = tmp_path / "runs.html"

@@ -200,12 +200,12 @@ def test_the_numbers_of_the_runs_are_those_of_the_json(opened: dict[str, Opened]
         assert row[2] == f"{run['loss']:.4g}"
         ahead = f"{run['median']:.4g} ({run['q10']:.4g} to {run['q90']:.4g}) at {run['at']:,.0f}"
         assert row[3] == ahead.replace(",", " ")
-        assert row[7] == run["reason"]
-    assert [row[6] for row in rows[:3]] == ["unknown", "never", "reached"]
-    assert [row[9] for row in rows[:3]] == ["", "stop it", "stop it"]
-    (chance,) = re.findall(r"with probability (.+),", rows[0][7])
+        assert row[6] == run["reason"]
+    assert [row[5] for row in rows[:3]] == ["unknown", "never", "reached"]
+    assert [row[8] for row in rows[:3]] == ["", "stop it", "stop it"]
+    (chance,) = re.findall(r"with probability (.+),", rows[0][6])
     assert chance in (f"{data[0]['probability']:.0%}".replace("%", " %"), "> 99 %")
-    (middle,) = re.findall(r"at step ([\d ]+) \(", rows[0][8])
+    (middle,) = re.findall(r"at step ([\d ]+) \(", rows[0][7])
     assert int(middle.replace(" ", "")) == pytest.approx(data[0]["reach_q50"], rel=5e-3)
 
 

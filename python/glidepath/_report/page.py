@@ -21,6 +21,7 @@ from glidepath._results import require
 
 Figure = dict[str, Any]  # as plotly's JSON has it
 
+_LONGEST_CELL = 30  # letters on one line: a column of longer ones is set as text
 STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --soft: #5c5c5c; --line: #d5d5d5;
   --page: #ffffff; --card: #f6f7f8; }
@@ -137,7 +138,8 @@ class Page:
         rows = list(rows)
         # A column with sentences is set as text, its heading too.
         words = [
-            any(", " in row[i] or len(row[i]) > 40 for row in rows) for i in range(len(columns))
+            any(", " in row[i] or len(row[i]) > _LONGEST_CELL for row in rows)
+            for i in range(len(columns))
         ]
         kinds = [" class=words" if wordy else "" for wordy in words]
         head = "".join(
@@ -216,8 +218,9 @@ class Page:
 
 
 def _unbroken(text: str) -> str:
-    """Escape a text, its numbers of several groups of digits on one line each."""
-    return re.sub(r"\d+(?: \d{3})+\b", r"<span class=number>\g<0></span>", html.escape(text))
+    """Escape a text; a number of several groups of digits, or with its %, stays on one line."""
+    number = r"\d+(?: \d{3})+\b|[\d.]+ %"
+    return re.sub(number, r"<span class=number>\g<0></span>", html.escape(text))
 
 
 def _embedded(name: str, value: Any) -> str:

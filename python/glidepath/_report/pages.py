@@ -19,7 +19,7 @@ from glidepath._answer import (
     with_energy,
 )
 from glidepath._hardware import JOULES_PER_KWH
-from glidepath._horizon import Look, horizon, in_words, look
+from glidepath._horizon import Look, horizon, in_words, look, reasons_in_words
 from glidepath._judge import rule
 from glidepath._pictures import series
 from glidepath._report import figures
@@ -292,15 +292,17 @@ def _title_of(trace: gp.Trace, fans: Mapping[str, Figure]) -> str:
 
 
 def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add a table of what is expected of each run."""
-    page.heading("Runs")
+    """Add a table of what is expected of each run; what holds for all is said once, above it."""
+    reasons = {reasons_in_words(row) for row in rows}
+    same = reasons.pop() if len(reasons) == 1 and len(rows) > 1 else None
+    page.heading("Runs", f"{same[0].upper()}{same[1:]}." if same else "")
     page.rows(
         {
             "run": lambda row: row["run"] or "run",
             "observed to": lambda row: series.count(row["observed_to"]),
             "last value": "{loss:.4g}",
             "forecast, 80 % within": _forecast_in_words,
-            "horizon": in_words,
+            **({} if same else {"horizon": in_words}),
             "status": "{status}",
             "verdict": lambda row: meaning(row["verdict"]).words,
             "why": "{reason}",
