@@ -221,13 +221,14 @@ def _fixed(value: float, digits: int) -> str:
     return f"{value:.2g}" if small else f"{value:.{digits}f}"
 
 
-def when(low: float, middle: float, high: float) -> str:
-    """Write quantiles 0.1, 0.5, 0.9 of the step at which a target is reached.
+def when(keys: Mapping[str, Any]) -> str:
+    """Write the quantiles of the step at which a target is reached.
 
     Steps have three digits: the interval is wider than that.
     """
+    low, middle, high = (keys[f"reach_q{q}"] for q in (10, 50, 90))
     if not math.isfinite(low):
-        return "never"
+        return "very likely never" if keys["probability"] > 0 else "never"
     first, usual, last = (
         series.count(float(f"{round(step):.3g}")) if math.isfinite(step) else ""
         for step in (low, middle, high)

@@ -780,7 +780,7 @@ def test_json_has_one_way_to_write_what_is_not_finite() -> None:
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ((np.inf, np.inf, np.inf), "never"),
+        ((np.inf, np.inf, np.inf), "very likely never"),
         ((21451.2, np.inf, np.inf), "probably never; earliest (10 %) at step 21 500"),
         ((310, 420, np.inf), "at step 420 (from 310, or never)"),
         ((310, 420, 1234567), "at step 420 (310 to 1 230 000)"),
@@ -790,7 +790,13 @@ def test_json_has_one_way_to_write_what_is_not_finite() -> None:
 def test_when_a_target_is_reached_is_said_in_words(
     steps: tuple[float, float, float], words: str
 ) -> None:
-    assert when(*steps) == words
+    keys = dict(zip(("reach_q10", "reach_q50", "reach_q90"), steps, strict=True))
+    assert when({**keys, "probability": 0.08}) == words
+
+
+def test_a_target_without_any_probability_is_reached_never() -> None:
+    keys = dict.fromkeys(("reach_q10", "reach_q50", "reach_q90"), np.inf)
+    assert when({**keys, "probability": 0.0}) == "never"
 
 
 @pytest.mark.parametrize(

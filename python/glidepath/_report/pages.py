@@ -306,9 +306,7 @@ def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
             "status": "{status}",
             "verdict": lambda row: meaning(row["verdict"]).words,
             "why": "{reason}",
-            "reaches its target": lambda row: (
-                "" if row["target"] is None else when(*(row[f"reach_q{q}"] for q in (10, 50, 90)))
-            ),
+            "reaches its target": lambda row: "" if row["target"] is None else when(row),
             "ends": lambda row: "stop it" if row["stop"] else "",
         },
         rows,

@@ -192,12 +192,8 @@ def _cells(row: dict[str, Any], *, several: bool) -> list[str]:
     if several:
         cells.append(UNKNOWN if row["best"] is None else series.percent(row["prob_best_past"]))
     return cells + (
-        [series.percent(row["probability"]), _when(row)] if row["target"] is not None else []
+        [series.percent(row["probability"]), when(row)] if row["target"] is not None else []
     )
-
-
-def _when(row: dict[str, Any]) -> str:
-    return when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
 
 
 def _sentence(row: dict[str, Any]) -> str:
@@ -206,5 +202,5 @@ def _sentence(row: dict[str, Any]) -> str:
     if row["reach_q10"] == row["reach_q90"] <= row["observed_to"]:
         return f"reached {target:g} at step {series.count(row['reach_q50'])}"
     if math.isfinite(row["reach_q50"]):
-        return f"reaches {target:g} {_when(row)}, {chance}"
+        return f"reaches {target:g} {when(row)}, {chance}"
     return f"reaches {target:g} by step {series.count(row['at'])}: {chance}"

@@ -136,7 +136,7 @@ def _remaining(reach: gp.Reach, ruling: Ruling, left: float) -> Any:
 
 def outlook_in_words(keys: Mapping[str, Any]) -> str:
     """Say what to expect of a job."""
-    at = when(keys["reach_q10"], keys["reach_q50"], keys["reach_q90"])
+    at = when(keys)
     if meaning(keys["verdict"]).is_reached and math.isinf(keys["reach_q10"]):
         at = "past its budget"
     return f"{series.percent(keys['probability'])}, {at}; {in_words(keys)}"

@@ -323,8 +323,7 @@ def _sentences(row: dict[str, Any]) -> list[str]:
     if not (means.is_settled or means.is_lost) and math.isfinite(earliest):
         known = math.isfinite(row["seconds_q50"])
         left = f", {duration(row['seconds_q50'])} from now" if known else ""
-        at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
-        sentences.append(f"target: {at}{left}")
+        sentences.append(f"target: {when(row)}{left}")
     sentences += [best_in_words(row), in_words(row)]
     if row["past_runs"]:
         sentences.append(f"learned from {counted(row['past_runs'], 'past run')}")
