@@ -53,11 +53,12 @@ _FAILURES = {
     "failures": ("failures", 1.0, 0),
     "lost GPU-hours": ("lost_gpu_seconds", 3600.0, 1),
 }
-ASKED_METRICS = {  # the same, by the option that asks for it
+ASKED_METRICS = {  # the same, by the option or the column of jobs that asks for it
     "carbon_g_per_kwh": {"kg CO2": ("carbon_kg", 1.0, 1)},
     "unfair_above": {"unfair jobs %": ("share_unfair", 0.01, 1)},
     "node_every_h": _FAILURES,
     "job_every_h": _FAILURES,
+    "deadline_s": {"in time %": ("share_in_time", 0.01, 1)},
 }
 UNKNOWN = "–"  # in a cell of a table
 

@@ -149,3 +149,36 @@ def test_what_a_trace_holds_and_is_not_read_is_said(
     workload = gp.Workload.from_trace(path, gpus=4)
     assert len(workload) == 1
     assert len(workload.notes) == 2
+
+
+def test_a_table_of_jobs_with_deadlines_says_how_many_keep_them(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["simulate", str(trace), "--gpus", "4", "-p", "srtf", "--forecast-sigma", "1"]
+    assert cli.main(command) == 0
+    assert "in time %" not in capsys.readouterr().out
+    head, *rows = trace.read_text().splitlines()
+    due = [f"{row},{5000 if k % 2 else ''}" for k, row in enumerate(rows)]
+    trace.write_text("\n".join([f"{head},deadline_s", *due]) + "\n")
+    for seeds in ((), ("--seeds", "2")):
+        assert cli.main([*command, *seeds]) == 0
+        assert "in time %" in capsys.readouterr().out
+
+
+def test_one_policy_is_not_compared_with_itself(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["simulate", str(trace), "--gpus", "4", "--forecast-sigma", "1", "--seeds", "2"]
+    for more, compared in (((), False), (("-p", "srtf"), True)):
+        assert cli.main([*command, "-p", "gittins", *more]) == 0
+        assert ("JCT / gittins" in capsys.readouterr().out) == compared
+
+
+def test_the_plan_of_a_job_without_a_budget_names_none(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["plan", str(trace), "--gpus", "4", "--at-h", "0.5"]) == 0
+    out = capsys.readouterr().out
+    assert " of 0 " not in out
+    assert cli.main(["plan", str(SUPERCOM), "--at-h", "1"]) == 0
+    assert " of " in capsys.readouterr().out.partition("why")[2].partition("Prices")[0]

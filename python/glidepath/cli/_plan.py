@@ -299,6 +299,12 @@ def _whole(steps: float) -> str:
     return series.count(float(f"{steps:.0f}"))
 
 
+def _steps(job: gp.Job) -> str:
+    """Say the steps of a job so far; of how many, where it has a budget."""
+    end = f" of {_whole(job.budget_steps)}" if job.budget_steps else ""
+    return _whole(job.steps_done) + end
+
+
 def _print_jobs(
     workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan, rows: list[dict[str, Any]]
 ) -> None:
@@ -315,7 +321,7 @@ def _print_jobs(
                 job.user,
                 _place_cell(row),
                 _start_cell(row),
-                f"{_whole(job.steps_done)} of {_whole(job.budget_steps)}",
+                _steps(job),
                 row["reason"],
             )
             for job, row in jobs

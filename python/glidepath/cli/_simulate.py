@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import glidepath as gp
@@ -226,7 +227,6 @@ def simulate(
         "unfair_above": unfair_above,
     }
     check_output("--report", report, workload)
-    asked = [name for name in ASKED_METRICS if was_typed(context, name)]
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
@@ -235,10 +235,17 @@ def simulate(
         drawn_from = range(seed, seed + seeds)
         who = counted(users, "user") if users else counted(len(jobs), "job")
         title = f"{workload.name}: {who}, seeds {drawn_from.start} to {drawn_from.stop - 1}"
+        asked = _asked(context, jobs)
         return _compare_seeds(source, policies, drawn_from, title, options, asked, as_json=as_json)
     jobs = open_workload(workload, users, seed, gpus, gpus_per_node)
     results = _results(jobs, policies, seed, options)
-    return show(results, jobs, report, asked, seed=seed, as_json=as_json)
+    return show(results, jobs, report, _asked(context, jobs), seed=seed, as_json=as_json)
+
+
+def _asked(context: typer.Context, jobs: gp.Workload) -> list[str]:
+    """Name the options that were typed and the columns of jobs that ask for a metric."""
+    there = {"deadline_s": bool(np.isfinite(jobs.jobs["deadline_s"]).any())}
+    return [name for name in ASKED_METRICS if there.get(name) or was_typed(context, name)]
 
 
 def _draws(policy: str) -> bool:
@@ -349,7 +356,9 @@ def _print_comparison(title: str, compared: gp.Comparison, asked: Sequence[str])
         for policy, (mean, half) in compared.mean(metric).items():
             cell = f"{mean / divisor:.{digits}f} ±{half / divisor:.{digits}f}"
             cells[policy].append(UNKNOWN if first_row[metric] is None else cell)
-    first = compared.policies[0]
-    for policy, (ratio, half) in compared.ratio("mean_jct_s", to=first).items():
+    first, *others = compared.policies
+    ratios = compared.ratio("mean_jct_s", to=first) if others else {}
+    for policy, (ratio, half) in ratios.items():
         cells[policy].append(f"{ratio:.3f} ±{half:.3f}")
-    print_table(title, ("policy", *metrics, f"JCT / {first}"), cells.values())
+    beside = [f"JCT / {first}"] if others else []
+    print_table(title, ("policy", *metrics, *beside), cells.values())
