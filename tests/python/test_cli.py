@@ -450,6 +450,8 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
             ("report", "{curves}", "-o", "/nowhere/r.html"),
             ("--out /nowhere/r.html: no folder /nowhere",),
         ),
+        (("report", "{curves}", "-o", "r.md"), ("--out r.md: neither .html nor .htm",)),
+        (("simulate", SUPERCOM, "--report", "r.pdf"), ("--report r.pdf: neither .html nor .htm",)),
         (("report", SUPERCOM, "--target", 1), ("is a workload",)),
         (("plan", SUPERCOM, "--at-h", 1e6), ("--at-h",)),
         (("plan", SUPERCOM, "--at-h", "nan"), ("--at-h is nan, expected 0 hours or more",)),

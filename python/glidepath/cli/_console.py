@@ -322,6 +322,16 @@ def check_output(option: str, output: Path | None, *inputs: Path | str | None) -
             raise gp.InputError(f"{option} {output}: this command reads that file")
 
 
+def check_page(option: str, output: Path | None, *inputs: Path | str | None) -> None:
+    """Refuse what `check_output` refuses, and a name of another kind of file.
+
+    A pipe or a device has a name without an ending.
+    """
+    check_output(option, output, *inputs)
+    if output is not None and output.suffix.lower() not in ("", ".html", ".htm"):
+        raise gp.InputError(f"{option} {output}: neither .html nor .htm")
+
+
 def check_plot(option: str, output: Path | None, *inputs: Path | str | None) -> None:
     """Refuse what `check_output` refuses, and a name that says no kind of picture."""
     check_output(option, output, *inputs)

@@ -25,7 +25,7 @@ from glidepath.cli._console import (
     Run,
     Target,
     check_budget,
-    check_output,
+    check_page,
     check_reached_by,
     chosen,
     emit,
@@ -77,7 +77,7 @@ def report(
     from glidepath import _report
 
     check_budget(budget)
-    check_output("--out", output, file, hardware, past)
+    check_page("--out", output, file, hardware, past)
     if (Path(file) / "tiers.csv").is_file():
         others = target, reached_by, budget, lr, past, run, metric, pattern, hardware, step_seconds
         if others != (None,) * len(others):

@@ -32,7 +32,7 @@ from glidepath.cli._console import (
     Json,
     Seed,
     Users,
-    check_output,
+    check_page,
     check_seed,
     emit,
     numbers_by_name,
@@ -226,7 +226,7 @@ def simulate(
         "patience": patience,
         "unfair_above": unfair_above,
     }
-    check_output("--report", report, workload)
+    check_page("--report", report, workload)
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
