@@ -156,10 +156,11 @@ Forecast forecast_trace(const AnyTrace& trace, const DoubleArray& at,
 }
 
 ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, const DoubleArray& at,
+                            const Maybe<Schedule>& schedule, const Maybe<PastRuns>& past,
                             int threads, const std::optional<DoubleArray>& levels,
                             const std::string& direction,
                             const Maybe<ForecastConstants>& constants) {
-  const ForecastOptions options = options_of({}, {}, levels, direction, constants);
+  const ForecastOptions options = options_of(schedule, past, levels, direction, constants);
   const Execution execution = execution_of(threads);
   const auto losses = rows(loss);
   // Copies: another thread may change a step after all were found to increase.
@@ -244,7 +245,7 @@ void bind_forecasts(py::module_& module) {
   module.def("forecast", &forecast_trace, "trace"_a, "at"_a, py::kw_only(), "schedule"_a, "past"_a,
              "levels"_a, "constants"_a);
   module.def("forecast_batch", &forecast_rows, py::kw_only(), "step"_a, "loss"_a, "at"_a,
-             "threads"_a, "levels"_a, "direction"_a, "constants"_a);
+             "schedule"_a, "past"_a, "threads"_a, "levels"_a, "direction"_a, "constants"_a);
 }
 
 void bind_reach(py::module_& module) {

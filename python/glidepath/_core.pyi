@@ -1884,6 +1884,8 @@ def forecast_batch(
     step: ArrayLike,
     loss: ArrayLike,
     at: ArrayLike,
+    schedule: ScheduleRecord | None,
+    past: PastRunsRecord | None,
     threads: Int,
     levels: ArrayLike | None,
     direction: str,

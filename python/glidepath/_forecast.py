@@ -338,6 +338,8 @@ def forecast_batch(
     loss: ArrayLike,
     at: ArrayLike,
     *,
+    schedule: Schedule | None = None,
+    past: Sequence[Trace] | PastRuns | None = None,
     threads: int = 0,
     levels: ArrayLike | None = None,
     direction: str = "min",
@@ -353,6 +355,8 @@ def forecast_batch(
         Observed losses, a row for each run.
     at : float or array_like, shape (h,)
         Strictly increasing steps past the last observed one.
+    schedule, past : optional
+        As for `forecast`, for all runs.
     threads : int, optional
         0 uses all cores. The numbers do not depend on it.
     levels : array_like, shape (k,), optional
@@ -369,13 +373,16 @@ def forecast_batch(
     Raises
     ------
     InputError
-        When a length differs or the steps do not increase past the last observed one.
+        When a length differs, the steps do not increase past the last observed one, or a past run
+        has the other direction.
     """
     refuse_traces(step, "forecast_batch")
     record = _core.forecast_batch(
         step=array_of(step, "step"),
         loss=array_of(loss, "loss", 2),
         at=values_of(at, "at"),
+        schedule=schedule_record(schedule),
+        past=past_of(past),
         threads=threads,
         levels=_levels_of(levels),
         direction=direction,

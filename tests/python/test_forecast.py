@@ -9,6 +9,7 @@ import pickle
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -66,6 +67,26 @@ def test_batch_rows_equal_single_forecasts_whatever_the_threads() -> None:
         single = gp.forecast(gp.Trace(t, losses[i]), steps)
         np.testing.assert_array_equal(batch.median[i], single.median)
         np.testing.assert_array_equal(batch.quantiles[:, i], single.quantiles)
+
+
+def test_a_batch_has_schedules_and_past_runs_as_single_forecasts_have_them() -> None:
+    t, _ = curve("power", 40, 0.0)
+    losses = 1 + t ** -np.linspace(0.2, 0.8, 5)[:, None]
+    long = np.arange(1.0, 1001.0)
+    past = gp.PastRuns([gp.Trace(long, 1 + 0.1 * i + long**-0.5) for i in range(4)])
+    schedule = gp.Schedule.cosine(1.0, 1000.0)
+    steps = np.linspace(300, 1000, 5)
+    plain = gp.forecast_batch(t, losses, steps)
+    options: list[dict[str, Any]] = [{"schedule": schedule}, {"past": past}]
+    for given in (*options, {"schedule": schedule, "past": list(past.runs)}):
+        batch = gp.forecast_batch(t, losses, steps, **given, threads=2)
+        assert not np.array_equal(batch.median, plain.median)
+        for i in range(5):
+            single = gp.forecast(gp.Trace(t, losses[i]), steps, **given)
+            np.testing.assert_array_equal(batch.median[i], single.median)
+            np.testing.assert_array_equal(batch.quantiles[:, i], single.quantiles)
+    with pytest.raises(gp.InputError, match="direction"):
+        gp.forecast_batch(t, losses, steps, past=past, direction="max")
 
 
 def test_steps_and_losses_serve_for_a_trace_wherever_one_is_taken() -> None:
