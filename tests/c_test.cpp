@@ -150,7 +150,8 @@ TEST(CTest, ARoundOnAllCoresIsThatOfOneThreadAndFewerThanNoneAreRefused) {
   glidepath_round_options_t options{};
   options.size = sizeof(options);
   glidepath_round_plan_t* plan = nullptr;
-  for (const std::int32_t threads : {0, 1}) {
+  const std::int32_t all = 0, one = 1, broken = -3;
+  for (const std::int32_t* threads : {&all, &one, static_cast<const std::int32_t*>(nullptr)}) {
     options.threads = threads;
     ASSERT_EQ(glidepath_solve_round(&round, &options, &plan), GLIDEPATH_OK);
     glidepath_round_plan_view_t view{};
@@ -160,7 +161,7 @@ TEST(CTest, ARoundOnAllCoresIsThatOfOneThreadAndFewerThanNoneAreRefused) {
     EXPECT_EQ(view.chosen[0], 1);
     glidepath_round_plan_free(plan);
   }
-  options.threads = -3;
+  options.threads = &broken;
   EXPECT_EQ(glidepath_solve_round(&round, &options, &plan), GLIDEPATH_INPUT_ERROR);
   EXPECT_EQ(std::string(glidepath_last_error()), "threads is -3, expected 0 or more");
 }

@@ -257,7 +257,7 @@ typedef struct glidepath_round_options_t {
   size_t size;
   const double* gap;    /**< search on while (bound - value) / bound is above; NULL = 0.001 */
   const double* prices; /**< of the round before, one per tier; NULL = none */
-  int32_t threads;      /**< 0 = all cores; they pay from some 10 000 jobs */
+  const int32_t* threads; /**< 0 = all cores, which pay from some 10 000 jobs; NULL = 1 */
 } glidepath_round_options_t;
 
 typedef struct glidepath_round_plan_t glidepath_round_plan_t;

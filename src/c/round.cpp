@@ -48,7 +48,8 @@ glidepath_status glidepath_solve_round(const glidepath_round_t* round,
     RoundOptions how{.prices = column_or_empty(given.prices, view.capacity.size())};
     if (given.gap != nullptr) how.gap = *given.gap;
     auto solved = std::make_unique<glidepath_round_plan_t>();
-    solved->plan = solve_round(view, how, {.threads = given.threads});
+    const int threads = given.threads == nullptr ? 1 : *given.threads;
+    solved->plan = solve_round(view, how, {.threads = threads});
     hand_over(std::move(solved), plan, "plan");
   });
 }

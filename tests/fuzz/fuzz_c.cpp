@@ -103,7 +103,8 @@ void solve(Case& given) {
   auto options = sized<glidepath_round_options_t>(given);
   if (limits & 16) options.gap = &gap;
   if (limits & 32) options.prices = prices.data();
-  options.threads = limits & 64 ? given.between(0, 2) - 1 : 1;
+  const std::int32_t threads = given.between(0, 2) - 1;
+  if (limits & 64) options.threads = &threads;
   glidepath_round_plan_t* plan = nullptr;
   if (!done(glidepath_solve_round(&round, limits & 128 ? nullptr : &options, &plan))) return;
   glidepath_round_plan_view_t view{};

@@ -375,6 +375,12 @@ def test_a_round_is_solved_as_in_python(library: ctypes.CDLL) -> None:
         assert chosen.tolist() == expected.chosen.tolist()
         assert (view.value, view.bound) == (expected.value, expected.bound)
         assert column(view.prices, 2).tobytes() == expected.prices.tobytes()
+    for threads in (0, 2):
+        count = ctypes.c_int32(threads)
+        options.threads = ctypes.addressof(count)
+        with handle(library, "round_plan", "glidepath_solve_round", *arguments) as plan:
+            view = view_of(library, "glidepath_round_plan_get", "round_plan_view", plan)
+            assert (view.value, view.bound) == (expected.value, expected.bound)
     samples = np.array([10.0, 20.0, math.inf])
     index = ctypes.c_double()
     assert library.glidepath_gittins_index(samples.ctypes.data, 3, ctypes.byref(index)) == OK
