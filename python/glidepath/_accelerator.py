@@ -282,8 +282,8 @@ def choose_accelerator(
     Raises
     ------
     InputError
-        A job without forecast, one that fits no tier, a negative limit, or `reached_by` without
-        `target`.
+        A job without forecast, one that fits no tier, a negative limit, `reached_by` without
+        `target`, or a limit or `prefer` of power or money where no tier says its watts or price.
     """
     limits = _core.RunLimits(
         max_hours=max_hours,

@@ -151,7 +151,7 @@ def plan(
     outrun_probability : float
         Past this quantile of its forecast a job is served by least attained service.
     power_cap_w : float
-        Watts that the GPUs in use may draw together.
+        Watts that the GPUs in use may draw together; refused where no tier says its watts.
     user_quota, group_quota : dict of str to int
         GPUs that the jobs of a user or group may hold; users and groups not named have no limit.
     in_nodes : bool
@@ -162,7 +162,7 @@ def plan(
         Measured and learned speeds of pairs by `Job.kind`; the others come from the activities.
         Refused where jobs do not share.
     joule_value : float
-        Value of a joule saved, taken off every option.
+        Value of a joule saved, taken off every option; refused where no tier says its watts.
     hysteresis : float
         A challenger's value must exceed that of a running job by this share.
     min_run_s : float

@@ -58,6 +58,32 @@ Job forecast_to(double target, std::optional<ReachedBy> reached_by, const Job& j
   return out;
 }
 
+/// Refuses limits that no option would be held to, and a preference by which all are alike.
+void check_known(const RunLimits& limits, Preference prefer, std::span<const Tier> tiers) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const auto needs = [](const char* what, double limit, const char* known) {
+    if (limit < kNone) {
+      detail::refuse("choose_accelerator: ", what, " is ", limit, ", no tier has ", known);
+    }
+  };
+  const auto preferred = [&](Preference by, const char* known) {
+    if (prefer != by) return;
+    detail::refuse("choose_accelerator: prefer is '", name(prefer), "', no tier has ", known);
+  };
+  if (!detail::has_power(tiers)) {
+    constexpr const char* kPower = "idle_watts or busy_watts";
+    needs("max_watts", limits.max_watts, kPower);
+    needs("max_node_watts", limits.max_node_watts, kPower);
+    needs("max_kwh", limits.max_kwh, kPower);
+    preferred(Preference::kwh, kPower);
+    preferred(Preference::watts, kPower);
+  }
+  if (!detail::has_prices(tiers)) {
+    needs("max_cost", limits.max_cost, "price_per_gpu_hour");
+    preferred(Preference::cost, "price_per_gpu_hour");
+  }
+}
+
 AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::RemainingWork& work,
                         const RunLimits& limits) {
   AcceleratorChoice choice{.option = option};
@@ -138,6 +164,7 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<co
   const Snapshot snapshot{.tiers = tiers};
   const PlanOptions options;
   for (const Tier& tier : tiers) validate(tier);
+  check_known(limits, prefer, tiers);
   if (const std::string fault = detail::fault_of(job, snapshot); !fault.empty()) {
     detail::refuse("choose_accelerator: ", fault);
   }

@@ -59,13 +59,25 @@ void check_gap(std::string_view verb, double gap) {
   refuse(verb, ": gap is ", gap, ", expected 0 to 1");
 }
 
-void check_limits(std::string_view verb, const PlanLimits& limits) {
+bool has_power(std::span<const Tier> tiers) {
+  return std::ranges::any_of(
+      tiers, [](const Tier& tier) { return tier.idle_watts > 0 || tier.busy_watts > 0; });
+}
+
+bool has_prices(std::span<const Tier> tiers) {
+  return std::ranges::any_of(tiers, [](const Tier& tier) { return tier.price_per_gpu_hour > 0; });
+}
+
+void check_limits(std::string_view verb, const PlanLimits& limits, std::span<const Tier> tiers) {
   refuse_unknown(limits.sharing, std::string(verb) + ": sharing");
   if (!finite_from_zero(limits.min_run_s)) {
     refuse(verb, ": min_run_s is ", limits.min_run_s, ", expected 0 or more");
   }
   if (!(limits.power_cap_w >= 0)) {
     refuse(verb, ": power_cap_w is ", limits.power_cap_w, ", expected 0 or more");
+  }
+  if (limits.power_cap_w < kInfinity && !tiers.empty() && !has_power(tiers)) {
+    refuse(verb, ": power_cap_w is ", limits.power_cap_w, ", no tier has idle_watts or busy_watts");
   }
   for (const auto* quotas : {&limits.user_quota, &limits.group_quota}) {
     for (const Quota& quota : *quotas) {
@@ -94,7 +106,7 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
     refuse_unnamed(kObjectives, each.objective, "plan: objective");
   }
   refuse_unnamed(kCombines, options.combine, "plan: combine");
-  check_limits("plan", options.limits);
+  check_limits("plan", options.limits, snapshot.tiers);
   if (options.combine == Combine::weighted && !options.objectives.empty() &&
       std::ranges::all_of(options.objectives,
                           [](const WeightedObjective& each) { return each.weight == 0; })) {
@@ -117,6 +129,9 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   for (const auto& [what, x] : {std::pair{"hysteresis", options.dynamics.hysteresis},
                                 std::pair{"joule_value", options.joule_value}}) {
     if (!finite_from_zero(x)) refuse("plan: ", what, " is ", x, kFromZero);
+  }
+  if (options.joule_value > 0 && !snapshot.tiers.empty() && !has_power(snapshot.tiers)) {
+    refuse("plan: joule_value is ", options.joule_value, ", no tier has idle_watts or busy_watts");
   }
   for (const auto& [what, x] : {std::pair{"max_wait_s", options.dynamics.max_wait_s},
                                 std::pair{"stop_probability", options.stop_probability},

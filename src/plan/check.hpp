@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,10 @@ namespace glidepath::detail {
 /// Refuses a share of the bound that no gap can be.
 void check_gap(std::string_view verb, double gap);
 void check_options(const PlanOptions& options, const Snapshot& snapshot);
-void check_limits(std::string_view verb, const PlanLimits& limits);
+void check_limits(std::string_view verb, const PlanLimits& limits, std::span<const Tier> tiers);
+/// Whether the power, or the price, of some tier is known.
+[[nodiscard]] bool has_power(std::span<const Tier> tiers);
+[[nodiscard]] bool has_prices(std::span<const Tier> tiers);
 /// Which value of the job is broken; empty when none is.
 [[nodiscard]] std::string fault_of(const Job& job, const Snapshot& snapshot);
 

@@ -293,7 +293,7 @@ class Inspector {
 
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
                                     const PlanLimits& limits) {
-  detail::check_limits("violations", limits);
+  detail::check_limits("violations", limits, snapshot.tiers);
   return Inspector(snapshot, plan, limits).run();
 }
 

@@ -195,6 +195,27 @@ def test_an_accelerator_is_chosen_under_limits() -> None:
         gp.choose_accelerator(candidate, tiers, prefer="luck")
 
 
+@pytest.mark.parametrize(
+    ("asked", "lacks"),
+    [
+        *[({limit: 9.0}, "watts") for limit in ("max_watts", "max_node_watts", "max_kwh")],
+        *[({"prefer": "kwh"}, "watts"), ({"prefer": "watts"}, "watts")],
+        *[({"max_cost": 9.0}, "price_per_gpu_hour"), ({"prefer": "cost"}, "price_per_gpu_hour")],
+    ],
+    ids=str,
+)
+def test_a_limit_that_no_accelerator_would_be_held_to_is_refused(asked: Any, lacks: str) -> None:
+    tiers = [gp.Tier("small", 4), gp.Tier("large", 4)]
+    ((name, value),) = asked.items()
+    shown = f"'{value}'" if name == "prefer" else f"{value:g}"
+    with pytest.raises(gp.InputError) as error:
+        gp.choose_accelerator(job(1, [3600.0]), tiers, **asked)
+    assert str(error.value).startswith(f"choose_accelerator: {name} is {shown}, no tier has ")
+    assert str(error.value).endswith(lacks)
+    known = [gp.Tier("small", 4), gp.Tier("large", 4, busy_watts=400, price_per_gpu_hour=2)]
+    assert len(gp.choose_accelerator(job(1, [3600.0]), known, **asked)) == 2
+
+
 def test_an_accelerator_is_chosen_from_the_curve_and_a_target() -> None:
     step = np.arange(1.0, 201.0)
     ways = [gp.Option(0, 1, 1.0), gp.Option(1, 1, 2.0)]
