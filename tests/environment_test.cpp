@@ -142,6 +142,8 @@ TEST(EnvironmentTest, AWorkloadThatIsRefusedLeavesTheEpisodeBefore) {
   EXPECT_THROW(environment.reset(broken, 0), InputError);
   play_first(environment);
   EXPECT_TRUE(all_finished(environment.simulation()));
+  EXPECT_EQ(message_of<InputError>([&] { Environment({.simulation = {.seed = 3}}); }),
+            "environment: simulation.seed is 3, expected 0: reset() takes the seed");
   Environment fails({.simulation = {.restart_s = -1}});
   EXPECT_EQ(message_of<InputError>([&] { fails.reset(workload, 0); }),
             "simulate: restart_s is -1, expected 0 or more");

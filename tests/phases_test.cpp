@@ -98,7 +98,7 @@ TEST(PhasesTest, EachJobDoesAllItsWorkAndNoMoreUnderEveryPolicy) {
           with_phases(tiers ? random_tiers(seed, 40) : random_workload(seed, 40), 50 + seed);
       for (const PolicyInfo& policy : policies()) {
         SimulationOptions options;
-        const bool shares_time = policy.round_s == 360 && policy.sees == Forecasts::none;
+        const bool shares_time = divides_time(policy.name);
         if (!shares_time) options.restart_s = 20;
         const Simulation run = simulate(workload, policy.name, options);
         SCOPED_TRACE(std::string(policy.name) + " " + std::to_string(seed));

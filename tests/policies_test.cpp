@@ -164,11 +164,6 @@ TEST(QueueTest, IndexedQueuesDoWhatAFullSortAtEachEventDoes) {
 
 // ---- one policy, whatever else the workload has
 
-bool divides_time(std::string_view policy) {  // those of Gavel refuse failures and in_nodes
-  return policy == "max_min" || policy == "max_min_unaware" || policy == "fifo_perf" ||
-         policy == "isolated";
-}
-
 void expect_same(const Simulation& run, const Simulation& want) {
   EXPECT_EQ(run.mean_jct_s, want.mean_jct_s) << want.policy;
   EXPECT_EQ(run.jobs.end_s, want.jobs.end_s) << want.policy;

@@ -24,6 +24,7 @@ TEST(InvariantTest, HoldForEachPolicyOverRandomWorkloads) {
     const Workload workload = random_workload(seed);
     for (const std::string_view policy : policy_names()) {
       for (const double restart_s : {0.0, 30.0}) {
+        if (restart_s > 0 && divides_time(policy)) continue;
         SimulationOptions options;
         options.restart_s = restart_s;
         options.seed = seed;
@@ -214,6 +215,19 @@ TEST(LowerBoundTest, OfAWorkloadThatNothingRunsIsRefusedAtOnce) {
   workload.jobs[3].steps_per_s = {0};
   EXPECT_NE(refusal([&] { (void)lower_bound_jct_s(workload); }).find("job 103 fits no tier"),
             std::string::npos);
+}
+
+TEST(SimulateTest, OptionsThatASimulationHasItselfAreNoneOfItsPlanner) {
+  const Workload workload = random_workload(3, 5);
+  const auto why = [&](const SimulationOptions& options) {
+    return refusal([&] { (void)simulate(workload, "best_value", options); });
+  };
+  EXPECT_EQ(why({.planner = PlanOptions{.limits = {.in_nodes = true}}}),
+            "simulate: planner.in_nodes, say in_nodes in its place");
+  EXPECT_EQ(why({.planner = PlanOptions{.limits = {.sharing = Sharing::mps}}}),
+            "simulate: planner.sharing, say sharing in its place");
+  EXPECT_EQ(why({.stop_at_target = true}),
+            "simulate: stop_at_target is for jobs with curves, the workload has none");
 }
 
 TEST(StreamTest, GivesEveryStretchWhetherKeptOrNot) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,12 @@
 #include "common/rng.hpp"
 
 namespace glidepath {
+
+/// The policies of Gavel, which have neither failures nor nodes, and no start that takes time.
+inline bool divides_time(std::string_view policy) {
+  return policy == "max_min" || policy == "max_min_unaware" || policy == "fifo_perf" ||
+         policy == "isolated";
+}
 
 /// Jobs of gangs of 1 to 8 GPUs and durations of 1 s to an hour, on one tier.
 inline Workload random_workload(std::uint64_t seed, int jobs = 60, int gpus = 8) {

@@ -280,7 +280,8 @@ def simulate(
     seed : int
         Seed of forecast errors and failures.
     restart_s : float
-        GPUs are held without progress at each start after the first.
+        GPUs are held without progress at each start after the first. Those that divide time, from
+        ``max_min`` to ``isolated``, start jobs at once and refuse it.
     session_s : float, optional
         Length of a session; a callable decides again when one ends. By default that of the policy,
         see `policies`.
@@ -358,8 +359,6 @@ def _run(
     memo: _core.ForecastMemo | None = None,
 ) -> Simulation:
     """`simulate`, also with a memo of forecasts."""
-    if options.stop_at_target and not workload._record.curves:
-        raise InputError("simulate: stop_at_target is for jobs with curves, the workload has none")
 
     def run(stream: Callable[[JobSpan], object] | None) -> Simulation:
         record = _core.simulate(workload._record, policy, options, memo, stream, progress)

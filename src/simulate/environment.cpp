@@ -230,6 +230,10 @@ struct Environment::State {
 
 Environment::Environment(const EnvironmentOptions& options) : options_(options) {
   detail::refuse_unread(options.simulation, "an environment", {});
+  if (options.simulation.seed != 0) {
+    detail::refuse("environment: simulation.seed is ", options.simulation.seed,
+                   ", expected 0: reset() takes the seed");
+  }
   if (options.slots < 1 || options.running < 0 || options.slots > kMaxShown ||
       options.running > kMaxShown) {
     detail::refuse("environment: ", options.slots, " slots and ", options.running,
@@ -250,8 +254,8 @@ Environment& Environment::operator=(Environment&&) noexcept = default;
 void Environment::reset(const Workload& workload, std::uint64_t seed) {
   SimulationOptions how = options_.simulation;
   how.seed = seed;
-  validate(workload);
   detail::check_options(how);
+  detail::check_run(workload, how);
   state_ = std::make_unique<State>(workload, how);
   state_->slots = options_.slots;
   state_->shown_running = options_.running;

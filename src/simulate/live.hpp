@@ -11,6 +11,9 @@ namespace glidepath::detail {
 /// Throws InputError on an option that no run takes.
 void check_options(const SimulationOptions& options);
 
+/// Throws InputError on a workload that is broken, and on an option that no job of it would read.
+void check_run(const Workload& workload, const SimulationOptions& options);
+
 /// Runs a policy that decides from Snapshots: any number of tiers, jobs with curves.
 void run_policy(Cluster& cluster, const Policy& policy);
 

@@ -20,6 +20,11 @@ namespace {
 
 using detail::refuse;
 
+bool fails(const SimulationOptions& options) {
+  return options.failures.node_every_s < Failures::kNone ||
+         options.failures.job_every_s < Failures::kNone;
+}
+
 /// Refuses what nothing would read: times of failures that never come, of nodes that never sleep.
 void refuse_idle(const SimulationOptions& options) {
   const Failures& failures = options.failures;
@@ -37,6 +42,12 @@ void refuse_idle(const SimulationOptions& options) {
   }
   if (options.planner && options.planner->round_s != PlanOptions{}.round_s) {
     refuse("simulate: planner.round_s, say round_s in its place");
+  }
+  if (options.planner && options.planner->limits.in_nodes) {
+    refuse("simulate: planner.in_nodes, say in_nodes in its place");
+  }
+  if (options.planner && options.planner->limits.sharing != Sharing::exclusive) {
+    refuse("simulate: planner.sharing, say sharing in its place");
   }
   if (options.planner && !options.planner->limits.group_quota.empty()) {
     refuse("simulate: planner.group_quota, the jobs of a workload have no groups");
@@ -80,6 +91,31 @@ void check_sigma(const Workload& workload, const SimulationOptions& options) {
          ", it is for jobs without a curve and every job has one");
 }
 
+/// A target is that of a curve.
+void check_targets(const Workload& workload, const SimulationOptions& options) {
+  if (!options.stop_at_target.value_or(false) || !workload.curves.empty()) return;
+  refuse("simulate: stop_at_target is for jobs with curves, the workload has none");
+}
+
+/// Shares of time have neither failures nor nodes, and no start takes time.
+void check_shares(const PolicyInfo& policy, const Workload& workload,
+                  const SimulationOptions& options) {
+  if (fails(options) || options.in_nodes) {
+    refuse("simulate: '", policy.name,
+           "' divides time among all GPUs, without failures or in_nodes");
+  }
+  const auto at_once = [&](const std::string& what, double seconds) {
+    if (!(seconds > 0)) return;
+    refuse("simulate: '", policy.name, "' starts jobs at once, ", what, " is ", seconds,
+           ", expected 0");
+  };
+  at_once("sleep.wake_s", options.sleep.wake_s);
+  at_once("restart_s", options.restart_s);
+  for (const WorkloadJob& job : workload.jobs) {
+    at_once("restart_s of job " + std::to_string(job.id), job.restart_s);
+  }
+}
+
 /// Refuses what plan() would, also where no decision of this run will ask it: which one does
 /// depends on the workload.
 void check_planner(const detail::PolicyTraits& traits, const Workload& workload,
@@ -90,11 +126,6 @@ void check_planner(const detail::PolicyTraits& traits, const Workload& workload,
   asked.limits.sharing = options.sharing;
   detail::check_options(asked, {.tiers = workload.tiers});
   if (!asked.learned.empty()) (void)detail::LearnedValues(asked.learned);
-}
-
-bool fails(const SimulationOptions& options) {
-  return options.failures.node_every_s < Failures::kNone ||
-         options.failures.job_every_s < Failures::kNone;
 }
 
 bool has_restarts(const Workload& workload, const SimulationOptions& options) {
@@ -171,6 +202,13 @@ void detail::check_options(const SimulationOptions& options) {
   refuse_idle(options);
 }
 
+void detail::check_run(const Workload& workload, const SimulationOptions& options) {
+  validate(workload);
+  check_phases(workload, options);
+  check_sigma(workload, options);
+  check_targets(workload, options);
+}
+
 std::string_view name(JobOutcome outcome) noexcept {
   return detail::name_in(detail::Names<4>{"unfinished", "finished", "target", "never"}, outcome);
 }
@@ -195,10 +233,9 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
     if (!options.planner) options.planner.emplace();
     options.planner->objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
   }
-  validate(workload);
-  check_phases(workload, options);
-  check_sigma(workload, options);
+  detail::check_run(workload, options);
   check_planner(traits, workload, options);
+  if (traits.shares) check_shares(info, workload, options);
   detail::QueueKernel* const queue = queue_for(traits, workload, options);
   const bool patient =
       queue != nullptr && detail::plain(workload, options) && has_restarts(workload, options);
@@ -215,14 +252,6 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
     };
   }
   if (traits.shares) {
-    if (fails(options) || options.in_nodes) {
-      refuse("simulate: '", info.name,
-             "' divides time among all GPUs, without failures or in_nodes");
-    }
-    if (options.sleep.wake_s > 0) {
-      refuse("simulate: '", info.name, "' starts jobs at once, sleep.wake_s is ",
-             options.sleep.wake_s, ", expected 0");
-    }
     detail::run_rounds(cluster, *traits.shares);
   } else if (queue != nullptr) {
     queue(cluster);
@@ -242,9 +271,7 @@ Simulation simulate(const Workload& workload, const Policy& policy,
   if (!policy) refuse("simulate: the policy is empty");
   detail::check_options(options);
   detail::refuse_unread(options, "a policy of one's own", kPolicyReads);
-  validate(workload);
-  check_phases(workload, options);
-  check_sigma(workload, options);
+  detail::check_run(workload, options);
   detail::Cluster cluster(workload, options);
   detail::run_policy(cluster, policy);
   return detail::results(cluster, "custom");

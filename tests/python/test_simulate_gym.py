@@ -296,6 +296,19 @@ def test_what_no_episode_can_begin_with_is_refused_in_a_sentence() -> None:
         assert str(error.value) == sentence
 
 
+def test_an_option_that_simulate_refuses_for_a_workload_is_refused_for_an_episode() -> None:
+    with_curves = gp.generate_workload(SUPERCOM, users=2)
+    for workload, option in (
+        (with_curves, {"forecast_sigma": 0.5}),
+        (draw(0), {"stop_at_target": True}),
+    ):
+        with pytest.raises(gp.InputError) as error:
+            gp.simulate(workload, "fifo", **option)  # type: ignore[arg-type]
+        with pytest.raises(gp.InputError, match=f"^{re.escape(str(error.value))}$"):
+            SchedulingEnv(workload, **option).reset(seed=0)
+    SchedulingEnv(draw(0), stop_at_target=False, forecast_sigma=0.5).reset(seed=0)
+
+
 def test_gymnasium_makes_it_by_name() -> None:
     env: Any = gymnasium.make("glidepath/Scheduling-v0", workloads=draw(0), max_episode_steps=3)
     env.reset(seed=0)
