@@ -64,6 +64,28 @@ def slurm(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
     return code, captured.out, captured.err
 
 
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [("nope.csv", "no log at {}/nope.csv yet"), ("two.csv", "{}/two.csv holds 2 curves")],
+)
+def test_status_says_why_a_running_job_has_no_forecast(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+    log: str,
+    why: str,
+) -> None:
+    rows = "".join(f"{run},{k},{1 / k}\n" for run in "ab" for k in range(1, 9))
+    (tmp_path / "two.csv").write_text("curve,step,value\n" + rows)
+    comment = f"glidepath target=0.01 budget=2000 trace={log}"
+    _commands(tmp_path, monkeypatch, [replace(mine, comment=comment)])
+    code, out, _ = slurm(capsys, "status", "--tiers", "bronze=1,silver=2,gold=4", "--json")
+    assert code == 0
+    reason = json.loads(out)["rounds"][0]["jobs"][0]["reason"]
+    assert reason.startswith(f"runs on: it writes no checkpoint; {why.format(tmp_path)}")
+
+
 def test_status_plan_run_and_why_tell_one_story(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

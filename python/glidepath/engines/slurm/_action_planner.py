@@ -67,13 +67,19 @@ class ActionPlanner:
         live = [view for view in self.views if not self._settle(view)]
         self._plan(live)
         for view in self.views:
-            if view.forecast.problem in (OLDER_LOG, AHEAD_LOG):
-                view.reason = "; ".join(filter(None, (view.reason, view.forecast.problem)))
+            self._add_trouble_of_log(view)
         self._limits()
         self._notes()
         return self._within_rate()
 
     # ---- one job at a time
+
+    def _add_trouble_of_log(self, view: JobView) -> None:
+        """Say beside what happens to a job why there is no forecast of it."""
+        problem = view.forecast.problem
+        expected = view.job.state != "PENDING" or problem in (OLDER_LOG, AHEAD_LOG)
+        if expected and problem not in ("", view.request.problem):
+            view.reason = "; ".join(filter(None, (view.reason, problem)))
 
     def _occupy(self, job: ClusterJob, tier: ClusterTier | None = None) -> None:
         if tier is not None:
