@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs tell of each other's durations, passed along from one look to the next.
+// What jobs tell of each other's durations, passed along from one look to the next, and what is
+// kept of the laws of running jobs between two looks.
 #include "simulate/durations.hpp"
 
 #include <array>
@@ -12,6 +13,7 @@
 
 #include "common/rng.hpp"
 #include "simulate/cluster.hpp"
+#include "simulate/forecasts.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -90,6 +92,54 @@ TEST(DurationsTest, WhatIsNewAloneIsPassedOnAndGivesWhatAFullLookGives) {
   run(cluster, watched);
   EXPECT_TRUE(watched.learned);
   EXPECT_TRUE(watched.compared);
+}
+
+/// First come, first served; every few seconds two predictors are asked of each running job, one of
+/// them by turns for another quantile, which leaves it nothing to remember.
+struct Asked {
+  explicit Asked(Cluster& c) : cluster(c), remembers(c), looks_up(c) {}
+  void arrive(int job) { waiting.push_back(job); }
+  void leave(int) {}
+  void fail(int) {}
+  [[nodiscard]] Tick wake() const {
+    return cluster.live > 0 ? cluster.now + 3 * cluster.per_second : kNever;
+  }
+  void schedule() {
+    while (!waiting.empty() && cluster.free[0] > 0) {
+      cluster.start(waiting.front(), 0);
+      waiting.pop_front();
+    }
+    remembers.refresh();
+    looks_up.refresh();
+    for (const Running& running : cluster.running) {
+      const double ceiling = remembers.rank_ceiling(running.job);
+      const double rank = looks_up.gittins_rank(running.job);
+      EXPECT_LE(rank, ceiling) << running.job << " at " << cluster.now;
+      times += rank > 0 ? ceiling / rank : 1;
+      ++asked;
+      (void)looks_up.left(running.job, 0.01);
+      EXPECT_EQ(remembers.left(running.job, 0.5), looks_up.left(running.job, 0.5))
+          << running.job << " at " << cluster.now;
+    }
+  }
+  Cluster& cluster;
+  Predictor remembers, looks_up;
+  std::deque<int> waiting{};
+  double times = 0;
+  int asked = 0;
+};
+
+TEST(DurationsTest, ACeilingIsNotBelowTheIndexAndAMedianThatIsKeptIsTheMedian) {
+  const Workload workload = alike_jobs();
+  for (const double sigma : {0.25, 1.0, 3.0}) {
+    SimulationOptions options;
+    options.forecast_sigma = sigma;
+    Cluster cluster(workload, options);
+    Asked asked(cluster);
+    run(cluster, asked);
+    EXPECT_GT(asked.asked, 1000);
+    EXPECT_LT(asked.times / asked.asked, 2) << "a ceiling far above the index spares nothing";
+  }
 }
 
 }  // namespace

@@ -59,6 +59,10 @@ struct FairRank {
     return seen_[job].is_long ? -1 : base_.waiting(job) / base_.cluster.submitted(job).weight;
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
+  [[nodiscard]] double ceiling(const Running& running) const {
+    if (is_late(running.job) || seen_[running.job].is_long) return waiting(running.job);
+    return base_.ceiling(running) / base_.cluster.submitted(running.job).weight;
+  }
 
   // ---- for patience
   [[nodiscard]] double left(int job, double p) const { return base_.left(job, p); }

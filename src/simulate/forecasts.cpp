@@ -23,6 +23,8 @@ namespace {
 /// Equally likely values of a law of steps or service: fewer than choose_accelerator() takes of one
 /// job, as a simulation forecasts thousands.
 constexpr int kSamples = 40;
+constexpr double kLeastShare = 1e-9;             ///< of a law: a smaller part decides no index
+constexpr double kRoundingSlack = 1e-9;          ///< relative: more than rounding may change
 constexpr std::size_t kFirstForecastPoints = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.
@@ -94,6 +96,7 @@ Predictor::Predictor(const Cluster& cluster)
     for (const double total : total_) log_total.push_back(std::log(total));
     durations_ = std::make_unique<Durations>(cluster, sigma_, std::move(log_total));
     served_.resize(cluster.runs.size());
+    laws_.resize(cluster.runs.size());
   }
   if (cluster.workload.curves.empty()) return;
   known_.resize(cluster.runs.size());
@@ -159,7 +162,11 @@ void Predictor::curve(int job, Job& seen, LossesAhead losses) {
 
 bool Predictor::refresh() {
   if (sigma_ == 0 || !durations_->refresh()) return false;
-  std::erase_if(laws_, [&](const auto& known) { return cluster_.runs[known.first].end >= 0; });
+  std::erase_if(with_law_, [&](int job) {
+    const bool ended = cluster_.runs[job].end >= 0;
+    if (ended) laws_[job].reset();
+    return ended;
+  });
   return true;
 }
 
@@ -168,8 +175,12 @@ bool Predictor::refresh() {
 Predictor::WorkLaw& Predictor::law_of(int job) const {
   durations_->meet(job);
   const double done = cluster_.done(job);
-  WorkLaw& law = laws_[job];
-  const bool passed = !law.empty && done >= law.edge[kLawCells / 4];
+  if (!laws_[job]) {
+    laws_[job] = std::make_unique<WorkLaw>();
+    with_law_.push_back(job);
+  }
+  WorkLaw& law = *laws_[job];
+  const bool passed = !law.empty && done >= law.renew_at;
   if (passed || done < law.from || law.version != durations_->version(job))
     make_law(job, done, law);
   return law;
@@ -181,6 +192,7 @@ void Predictor::make_law(int job, double done, WorkLaw& law) const {
   law.from = done;
   law.version = durations_->version(job);
   law.ranked_at = -1;
+  law.ceiling = law.quantile = {};
   law.empty = least >= durations_->highest();
   if (law.empty) return;
   // A coarse look for the range that matters.
@@ -203,6 +215,7 @@ void Predictor::make_law(int job, double done, WorkLaw& law) const {
     law.work[i] = law.edge[i] * half;
     law.edge[i + 1] = law.work[i] * half;
   }
+  law.renew_at = law.edge[kLawCells / 4];
   law.above[kLawCells] = 0;
   for (int i = kLawCells; i-- > 0;) law.above[i] = law.above[i + 1] + law.weight[i];
 }
@@ -234,18 +247,44 @@ double Predictor::gittins_rank(int job) const {
     p += known.part(i);
     served += known.part(i) * (known.work(i) - done);
     const double least = served + (known.weight - p) * (law.edge[i + 1] - done);
-    if (p > 1e-9 * known.weight) best = std::min(best, least / p);
+    if (p > kLeastShare * known.weight) best = std::min(best, least / p);
     // E[min(S, d)] only grows, and P(S <= d) is at most 1; but for rounding.
-    if (least > (1 + 1e-9) * best * known.weight) break;
+    if (least > (1 + kRoundingSlack) * best * known.weight) break;
   }
   law.ranked_at = done;
   return law.rank = best;
 }
 
+/// Of each ratio of which gittins_rank() is the least: the numerator falls as more is done, and its
+/// denominator, too, as the cell where that falls loses weight. So the numerator now over the
+/// denominator at the end of that cell is a ceiling until then.
+double Predictor::rank_ceiling(int job) const {
+  const double done = cluster_.done(job);
+  if (sigma_ == 0) return std::max(0.0, total(job) - done);
+  WorkLaw& law = law_of(job);
+  if (law.empty) return std::max(1.0, done);
+  if (law.ceiling.holds(done)) return law.ceiling.value;
+  const Left known = left_of(law, done);
+  double best = std::numeric_limits<double>::infinity();
+  double p = 0;
+  double served = known.first_weight * (known.first_work - done);
+  for (int i = known.first + 1; i < kLawCells; ++i) {
+    p += law.weight[i];
+    served += law.weight[i] * (law.work[i] - done);
+    const double least = served + law.above[i + 1] * (law.edge[i + 1] - done);
+    if (p > kLeastShare * known.weight) best = std::min(best, least / p);
+    if (least > best * known.weight) break;
+  }
+  law.ceiling = {done, law.edge[known.first + 1], best * (1 + kRoundingSlack)};
+  return law.ceiling.value;
+}
+
 Predictor::Outlook Predictor::outlook(int job) const {
   const double rank = gittins_rank(job);
   if (sigma_ == 0) return {rank, 0};
-  return {rank, spread_of(steps_of(law_of(job), cluster_.done(job)))};
+  std::vector<double> steps;
+  find_steps(law_of(job), cluster_.done(job), steps);
+  return {rank, spread_of(steps)};
 }
 
 double Predictor::likely(int job) const {
@@ -264,12 +303,23 @@ double Predictor::likely(int job) const {
 double Predictor::left(int job, double p) const {
   const double done = cluster_.done(job);
   if (sigma_ == 0) return std::max(0.0, total(job) - done);
-  const WorkLaw& law = law_of(job);
+  WorkLaw& law = law_of(job);
   if (law.empty) return std::max(1.0, done);
+  if (law.quantile_p == p && law.quantile.holds(done)) {
+    return std::max(0.0, law.quantile.value - done);
+  }
   const Left known = left_of(law, done);
   double below = known.first_weight;
   int i = known.first;
   while (i + 1 < kLawCells && below < p * known.weight) below += law.weight[++i];
+  if (i > known.first) {
+    // It stays in that cell until the first one has lost so much of its weight.
+    const double spare = (below - p * known.weight - kRoundingSlack * known.weight) / (1 - p);
+    const double from = std::max(done, law.edge[known.first]), to = law.edge[known.first + 1];
+    const double share = std::clamp(spare / known.first_weight, 0.0, 1.0);
+    law.quantile_p = p;
+    law.quantile = {done, from + share * (to - from), law.work[i]};
+  }
   return std::max(0.0, known.work(i) - done);
 }
 
@@ -285,7 +335,7 @@ void Predictor::service(int job, Job& seen) {
   Served& served = served_[job];
   if (served.done == done && served.version == law.version && !seen.remaining_steps.empty()) return;
   served = {done, law.version};
-  seen.remaining_steps = steps_of(law, done);
+  find_steps(law, done, seen.remaining_steps);
 }
 
 std::vector<double> Predictor::at_arrival(int job) {
@@ -299,14 +349,19 @@ std::vector<double> Predictor::at_arrival(int job) {
   durations_->recall(job);
   WorkLaw law;
   make_law(job, 0, law);
-  return steps_of(law, 0);
+  std::vector<double> out;
+  find_steps(law, 0, out);
+  return out;
 }
 
-std::vector<double> Predictor::steps_of(const WorkLaw& law, double done) const {
+void Predictor::find_steps(const WorkLaw& law, double done, std::vector<double>& out) const {
   const auto per_second = static_cast<double>(cluster_.per_second);
-  if (law.empty) return {std::max(1.0, done) / per_second};  // as long again
+  out.clear();
+  if (law.empty) {
+    out.push_back(std::max(1.0, done) / per_second);  // as long again
+    return;
+  }
   const Left known = left_of(law, done);
-  std::vector<double> out;
   double p = known.first_weight;
   int i = known.first;
   for (int k = 0; k < kSamples; ++k) {
@@ -314,7 +369,6 @@ std::vector<double> Predictor::steps_of(const WorkLaw& law, double done) const {
     while (i + 1 < kLawCells && p < to) p += law.weight[++i];
     out.push_back(std::max(1.0, known.work(i) - done) / per_second);
   }
-  return out;
 }
 
 }  // namespace detail

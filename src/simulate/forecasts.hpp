@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "simulate/cluster.hpp"
@@ -66,6 +65,9 @@ class Predictor {
   /// inf over d of E[min(S, d)] / P(S <= d) of the remaining work S in ticks.
   [[nodiscard]] double gittins_rank(int job) const;
 
+  /// No less than gittins_rank(), for a fraction of its time where that was asked before.
+  [[nodiscard]] double rank_ceiling(int job) const;
+
   /// gittins_rank(), and log(q75 / q25) of the remaining work over that of a normal law.
   struct Outlook {
     double rank = 0, spread = 0;
@@ -90,13 +92,23 @@ class Predictor {
   /// like: weights of cells of equal width in log work.
   struct WorkLaw {
     double from = -1;
+    double renew_at = 0;        ///< work done
+    std::int64_t version = -1;  ///< of what durations_ knows of the job
     bool empty = true;          ///< the job has outrun everything that was thought possible
+    /// A value that holds from so much work done until so much.
+    struct Stretch {
+      double from = 0, until = -1, value = 0;
+      [[nodiscard]] bool holds(double done) const { return from <= done && done < until; }
+    };
+    Stretch ceiling;   ///< of gittins_rank()
+    Stretch quantile;  ///< the work that quantile_p of the law does not exceed
+    double quantile_p = -1;
+    double ranked_at = -1, rank = 0;  ///< gittins_rank() when so much was done
+    // What an event asks of each running job lies before the cells, which few events read.
     double low = 0, width = 0;  ///< of the first cell, in log work
     std::array<double, kLawCells + 1> edge{};
     std::array<double, kLawCells> work{}, weight{};
     std::array<double, kLawCells + 1> above{};  ///< weight of the cells from here on
-    std::int64_t version = -1;                  ///< of what durations_ knows of the job
-    double ranked_at = -1, rank = 0;            ///< gittins_rank() when so much was done
   };
   /// What is left of a law when `done` is done: of the cell where that falls, its upper part.
   struct Left {
@@ -110,13 +122,14 @@ class Predictor {
   WorkLaw& law_of(int job) const;
   void make_law(int job, double done, WorkLaw& law) const;
   [[nodiscard]] static Left left_of(const WorkLaw& law, double done);
-  [[nodiscard]] std::vector<double> steps_of(const WorkLaw& law, double done) const;
+  void find_steps(const WorkLaw& law, double done, std::vector<double>& out) const;
 
   const Cluster& cluster_;
   double sigma_;
   std::vector<double> total_;
-  std::unique_ptr<Durations> durations_;           ///< where forecasts have an error
-  mutable std::unordered_map<int, WorkLaw> laws_;  ///< of live jobs
+  std::unique_ptr<Durations> durations_;                ///< where forecasts have an error
+  mutable std::vector<std::unique_ptr<WorkLaw>> laws_;  ///< of each job, if asked while it lives
+  mutable std::vector<int> with_law_;
   /// What `service` last made of a job: the same while neither of these changes.
   struct Served {
     double done = -1;

@@ -62,12 +62,22 @@ bool Leader::due() {
   return waiting > arrivals || (waiting > 0 && cluster_.free[0] == 0);
 }
 
+/// Whether the jobs from this one on are all of one size: both orders are the same then.
+bool Leader::have_one_gang(int first) {
+  for (; compared_ < cluster_.arrived; ++compared_) {
+    if (cluster_.runs[compared_].gpus != cluster_.runs[compared_ - 1].gpus) changed_ = compared_;
+  }
+  return changed_ <= first;
+}
+
 bool Leader::refresh(const std::function<double(int)>& work) {
   if (!due()) return false;
   look_at_ = 2 * cluster_.arrived;
+  const int first = std::max(0, cluster_.arrived - kReplayedJobs);
+  if (have_one_gang(first)) return false;
   Workload past;
   past.tiers.push_back({.name = "past", .nodes = cluster_.capacity[0]});
-  for (int job = std::max(0, cluster_.arrived - kReplayedJobs); job < cluster_.arrived; ++job) {
+  for (int job = first; job < cluster_.arrived; ++job) {
     const Run& run = cluster_.runs[job];
     const double ticks = std::max(1.0, run.end >= 0 ? run.work : work(job));
     WorkloadJob& played = past.jobs.emplace_back();

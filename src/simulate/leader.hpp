@@ -28,12 +28,15 @@ class Leader {
 
  private:
   bool due();
+  bool have_one_gang(int first);
 
   const Cluster& cluster_;
   bool by_gpu_time_;
   bool led_ = false;  ///< one was ahead of the other
   int look_at_ = 0;   ///< jobs that have arrived
   int arrived_ = 0;   ///< by the last question
+  int compared_ = 1;  ///< jobs whose gang was compared with that of the one before
+  int changed_ = 0;   ///< the last of them whose gang is another one
 };
 
 }  // namespace glidepath::detail

@@ -3,20 +3,72 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <utility>
 #include <vector>
 
+#include "common/numbers.hpp"
+#include "simulate/behind.hpp"
 #include "simulate/cluster.hpp"
 #include "simulate/waiting.hpp"
 
 namespace glidepath::detail {
 
-/// Preemptive where a start costs something. It sees running jobs as `Tenure`s, GPUs with the time
-/// until they come free by themselves. A job for which the free GPUs are not enough would get some
-/// of those; it takes the GPUs of later jobs only where that saves it more than each preemption
-/// costs: the start, a quarter of a mean completion time, and half of the time that the others lose
-/// meanwhile, in part only since they may find GPUs elsewhere.
+/// GPUs in use, each lot with the time until it comes free by itself; in order as far as anybody
+/// has asked.
+class Tenures {
+ public:
+  void clear() {
+    all_.clear();
+    sorted_ = 0;
+  }
+  void add(double left, int gpus, int job) {
+    const Tenure tenure{left, gpus, job};
+    if (sorted_ == 0 || !(left < all_[sorted_ - 1].left)) {
+      all_.push_back(tenure);
+      return;
+    }
+    all_.insert(std::upper_bound(all_.begin(), all_.begin() + sorted_, tenure, sooner), tenure);
+    ++sorted_;
+  }
+  void remove(int job) {
+    const auto found = std::ranges::find(all_, job, &Tenure::job);
+    if (found - all_.begin() < sorted_) --sorted_;
+    all_.erase(found);
+  }
+  /// Until so many GPUs have come free, from `room` that are; infinite where there are fewer.
+  [[nodiscard]] double wait_for(int gpus, int room) {
+    for (std::ptrdiff_t next = 0; next < std::ssize(all_); ++next) {
+      if (next == sorted_) sort_more();
+      room += all_[next].gpus;
+      if (room >= gpus) return all_[next].left;
+    }
+    return kInfinity;
+  }
+
+ private:
+  struct Tenure {
+    double left;
+    int gpus, job;
+  };
+  static bool sooner(const Tenure& a, const Tenure& b) { return a.left < b.left; }
+  void sort_more() {
+    const auto from = all_.begin() + sorted_;
+    sorted_ = std::min(std::ssize(all_), std::max(kFirstSorted, 2 * sorted_));
+    std::partial_sort(from, all_.begin() + sorted_, all_.end(), sooner);
+  }
+
+  static constexpr std::ptrdiff_t kFirstSorted = 16;
+  std::vector<Tenure> all_;
+  std::ptrdiff_t sorted_ = 0;  ///< the first so many are in order, and no other comes free sooner
+};
+
+/// Preemptive where a start costs something. A job for which the free GPUs are not enough would get
+/// some of those that come free by themselves, see `Tenures`; it takes the GPUs of later jobs only
+/// where that saves it more than each preemption costs: the start, a quarter of a mean completion
+/// time, and half of the time that the others lose meanwhile, in part only since they may find GPUs
+/// elsewhere.
 ///
 /// A short job must not pay for it with many times its own length: one that would take longer than
 /// its fair share if it waited does not wait, unless a job whose GPUs it would take loses more of
@@ -27,7 +79,7 @@ template <class Rank>
 class Patient {
  public:
   explicit Patient(Cluster& cluster)
-      : cluster_(cluster), rank_(cluster), waiting_(cluster, rank_) {}
+      : cluster_(cluster), rank_(cluster), waiting_(cluster, rank_), running_(cluster, rank_) {}
   void arrive(int job) { waiting_.add(job); }
   void leave(int job) {
     const Run& run = cluster_.runs[job];
@@ -39,8 +91,8 @@ class Patient {
 
   void schedule() {
     waiting_.begin_event(failed_);
-    look();
     wake_ = kNever;
+    if (!look()) return;
     int room = cluster_.free[0];
     int ahead = 0;  // GPUs that earlier jobs wait for
     for (Heap* queue = next(room); queue != nullptr; queue = next(room)) {
@@ -50,10 +102,7 @@ class Patient {
       if (gpus <= room || make_room(place, gpus, ahead, room)) {
         room -= gpus;
         started_.push_back(place.job);
-        const Tenure seat{rank_.left(place.job, kMedianQuantile) +
-                              static_cast<double>(cluster_.restart_of(place.job)),
-                          gpus, -1};
-        seats_.insert(std::upper_bound(seats_.begin(), seats_.end(), seat, sooner), seat);
+        if (seated_) seat(place.job);
       } else {
         ahead += gpus;
         passed_.push_back(place);
@@ -71,26 +120,37 @@ class Patient {
   static constexpr double kPreemptionJcts = 0.25;  ///< mean completion times that each costs
   static constexpr double kOthersLoss = 0.5;       ///< weight of time that others lose
   static constexpr double kMedianQuantile = 0.5,
-                          kShortQuantile = 0.01;  ///< quantiles of the time still needed
-  struct Tenure {                                 ///< GPUs in use, and for how long
-    double left;
-    int gpus, job;
-  };
-  static bool sooner(const Tenure& a, const Tenure& b) { return a.left < b.left; }
+                          kShortQuantile = 0.01;  ///< of the time still needed
 
-  void look() {
-    seats_.clear();
-    running_.clear();
-    for (const Running& running : cluster_.running) {
-      seats_.push_back({rank_.left(running.job, kMedianQuantile), running.gpus, running.job});
-      running_.push_back({{rank_.running(running), running.job}, running.gpus});
+  /// The running jobs behind the first that waits; whether any does.
+  bool look() {
+    Heap* first = nullptr;
+    for (auto& of : waiting_) {
+      if (of.queue.empty()) continue;
+      if (first == nullptr || of.queue.top() < first->top()) first = &of.queue;
     }
-    std::sort(seats_.begin(), seats_.end(), sooner);
-    std::sort(running_.begin(), running_.end(),
-              [](const Taken& a, const Taken& b) { return b.place < a.place; });
+    if (first == nullptr) return false;
+    seated_ = false;
+    running_.look(first->top());
     passed_.clear();
     suspended_.clear();
     started_.clear();
+    return true;
+  }
+
+  /// When GPUs come free, for the first question of an event: nobody has lost any in it.
+  void look_at_seats() {
+    if (std::exchange(seated_, true)) return;
+    seats_.clear();
+    for (const Running& running : cluster_.running) {
+      seats_.add(rank_.left(running.job, kMedianQuantile), running.gpus, running.job);
+    }
+    for (const int job : started_) seat(job);
+  }
+  /// One that starts in this event.
+  void seat(int job) {
+    const auto start = static_cast<double>(cluster_.restart_of(job));
+    seats_.add(rank_.left(job, kMedianQuantile) + start, cluster_.runs[job].gpus, job);
   }
 
   /// The first waiting job that fits, or that has later ones running.
@@ -99,7 +159,8 @@ class Patient {
     for (auto& of : waiting_) {
       if (of.queue.empty() || of.gpus > cluster_.capacity[0]) continue;
       const Place& place = of.queue.top();
-      if (of.gpus > room && (running_.empty() || running_.front().place < place)) continue;
+      const Taken* last = of.gpus > room ? running_.at(0) : nullptr;
+      if (of.gpus > room && (last == nullptr || last->place < place)) continue;
       if (first == nullptr || place < first->top()) first = &of.queue;
     }
     return first;
@@ -109,10 +170,11 @@ class Patient {
   bool make_room(const Place& place, int gpus, int ahead, int& room) {
     taken_.clear();
     int got = room;
-    for (const Taken& running : running_) {
-      if (got >= gpus || running.place < place) break;
-      taken_.push_back(running);
-      got += running.gpus;
+    const Taken* last = running_.at(0);
+    for (std::size_t i = 0; last != nullptr && got < gpus && place < last->place;
+         last = running_.at(++i)) {
+      taken_.push_back(*last);
+      got += last->gpus;
     }
     if (got < gpus) return false;
     std::erase_if(taken_, [&](const Taken& running) {  // the others are enough
@@ -123,9 +185,8 @@ class Patient {
     if (had_better_wait(place.job, gpus + ahead, ahead, room)) return false;
     for (const Taken& running : taken_) {
       suspended_.push_back(running.place.job);
-      const auto is_it = [&](const auto& other) { return job_of(other) == running.place.job; };
-      std::erase_if(seats_, is_it);
-      std::erase_if(running_, is_it);
+      seats_.remove(running.place.job);
+      running_.remove(running.place.job);
     }
     room = got;
     return true;
@@ -134,7 +195,8 @@ class Patient {
   /// Whether it is worth more to wait for so many GPUs, those for the jobs before it included, than
   /// to take the ones of `taken_`.
   [[nodiscard]] bool had_better_wait(int job, int gpus, int ahead, int room) {
-    const double wait = wait_for(gpus, room);
+    look_at_seats();
+    const double wait = seats_.wait_for(gpus, room);
     const double late = late_at(job);
     if (late - wait > static_cast<double>(cluster_.now)) {
       look_at(late);
@@ -147,7 +209,7 @@ class Patient {
     const double own = rank_.left(job, kMedianQuantile);
     double saved = wait;
     for (const Taken& other : taken_) {
-      saved -= kOthersLoss * std::min(own, wait_for(other.gpus + ahead, room));
+      saved -= kOthersLoss * std::min(own, seats_.wait_for(other.gpus + ahead, room));
     }
     return saved <= preemption_cost(job) * static_cast<double>(taken_.size());
   }
@@ -170,8 +232,6 @@ class Patient {
     if constexpr (requires { rank_.preemption(job); }) weighed *= rank_.preemption(job);
     return static_cast<double>(cluster_.restart_of(job)) + weighed;
   }
-  static int job_of(const Tenure& seat) { return seat.job; }
-  static int job_of(const Taken& running) { return running.place.job; }
 
   /// How long a job takes with a fair share, see Simulation::worst_ftf.
   [[nodiscard]] double fair_time(int job) const {
@@ -192,20 +252,12 @@ class Patient {
            rank_.left(job, kShortQuantile);
   }
 
-  /// Until so many GPUs have come free by themselves.
-  [[nodiscard]] double wait_for(int gpus, int room) const {
-    for (const Tenure& seat : seats_) {
-      room += seat.gpus;
-      if (room >= gpus) return seat.left;
-    }
-    return std::numeric_limits<double>::infinity();
-  }
-
   Cluster& cluster_;
   Rank rank_;
   Waiting<Rank> waiting_;
-  std::vector<Tenure> seats_;   ///< the first to be given back first
-  std::vector<Taken> running_;  ///< the last in the order first
+  Tenures seats_;
+  bool seated_ = false;  ///< seats_ are those of this event
+  Behind<Rank> running_;
   std::vector<Taken> taken_;
   std::vector<Place> passed_;
   std::vector<int> suspended_, started_, failed_;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulate/behind.hpp"
 #include "simulate/cluster.hpp"
 #include "simulate/waiting.hpp"
 
@@ -88,42 +89,32 @@ class ByFinish {
 template <class Rank>
 class Scanned {
  public:
-  Scanned(Cluster& cluster, const Rank& rank) : cluster_(cluster), rank_(rank) {}
+  Scanned(Cluster& cluster, const Rank& rank) : behind_(cluster, rank) {}
   void start(int) {}
   void end(int) {}
   void suspend(int) {}
 
   void look(const Place& first) {
-    behind_.clear();
-    sorted_ = false;
-    for (const Running& running : cluster_.running) {
-      const Place place{rank_.running(running), running.job};
-      if (first < place) behind_.push_back({place, running.gpus});
-    }
+    behind_.look(first);
+    taken_ = 0;
   }
-  [[nodiscard]] bool hold_after(const Place& place, int gpus) const {
-    for (const Taken& job : behind_) {
-      if (place < job.place && (gpus -= job.gpus) <= 0) return true;
+  [[nodiscard]] bool hold_after(const Place& place, int gpus) {
+    const Taken* last = behind_.at(0);
+    for (std::size_t i = 0; last != nullptr && place < last->place; last = behind_.at(++i)) {
+      if ((gpus -= last->gpus) <= 0) return true;
     }
     return false;
   }
   [[nodiscard]] std::optional<Taken> last_after(const Place& place) {
-    if (!sorted_) std::make_heap(behind_.begin(), behind_.end(), before);
-    sorted_ = true;
-    if (behind_.empty() || !(place < behind_.front().place)) return {};
-    return behind_.front();
+    const Taken* last = behind_.at(taken_);
+    if (last == nullptr || !(place < last->place)) return {};
+    return *last;
   }
-  void take(const Taken&) {
-    std::pop_heap(behind_.begin(), behind_.end(), before);
-    behind_.pop_back();
-  }
+  void take(const Taken&) { ++taken_; }
 
  private:
-  static bool before(const Taken& a, const Taken& b) { return a.place < b.place; }
-  Cluster& cluster_;
-  const Rank& rank_;
-  std::vector<Taken> behind_;
-  bool sorted_ = false;  ///< as a heap, the last first
+  Behind<Rank> behind_;
+  std::size_t taken_ = 0;  ///< in this event
 };
 
 /// At each event the live jobs are taken in the order of their key, each that still fits runs, the

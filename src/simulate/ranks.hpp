@@ -11,6 +11,7 @@ namespace glidepath::detail {
 
 // What decides the order of jobs: the less, the earlier. `kByFinish`: of the running jobs of one
 // gang the first to end is the first in the order. `kMonotone`: no key grows while its job runs.
+// `ceiling`: no less than the key of a running job, and found sooner.
 
 /// Smallest gang first.
 struct GangRank {
@@ -117,11 +118,15 @@ struct GittinsRank {
   [[nodiscard]] double left(int job, double p) const {
     return predict.left(job, p) / cluster.runs[job].fastest;
   }
-  [[nodiscard]] double waiting(int job) const {
-    const Run& run = cluster.runs[job];
-    return predict.gittins_rank(job) / run.fastest * leader.factor(run.gpus);
-  }
+  [[nodiscard]] double waiting(int job) const { return key(predict.gittins_rank(job), job); }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
+  [[nodiscard]] double ceiling(const Running& running) const {
+    return key(predict.rank_ceiling(running.job), running.job);
+  }
+  [[nodiscard]] double key(double rank, int job) const {
+    const Run& run = cluster.runs[job];
+    return rank / run.fastest * leader.factor(run.gpus);
+  }
   Cluster& cluster;
   Predictor predict;
   Leader leader;

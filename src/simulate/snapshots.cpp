@@ -36,9 +36,13 @@ double fastest(const Job& job) {
 
 double remaining_s(const Job& job, double share) {
   if (job.remaining_steps.empty()) return expected_s(job);
-  std::vector<double> sorted = job.remaining_steps;
-  std::sort(sorted.begin(), sorted.end());
-  const double steps = sorted[quantile_index(sorted.size(), share)];
+  const std::size_t at = quantile_index(job.remaining_steps.size(), share);
+  double steps = job.remaining_steps[at];
+  if (!std::ranges::is_sorted(job.remaining_steps)) {  // as those of the simulator are
+    std::vector<double> copy = job.remaining_steps;
+    std::ranges::nth_element(copy, copy.begin() + static_cast<std::ptrdiff_t>(at));
+    steps = copy[at];
+  }
   return std::isfinite(steps) ? steps / fastest(job) : expected_s(job);
 }
 
