@@ -86,6 +86,36 @@ def test_status_says_why_a_running_job_has_no_forecast(
     assert reason.startswith(f"runs on: it writes no checkpoint; {why.format(tmp_path)}")
 
 
+@pytest.mark.parametrize(
+    ("words", "options", "likely_s"),
+    [
+        ("", (), 0.0),
+        (" stop=no", (), 1001.0),  # a step a second
+        ("", ("--no-cancel",), 1001.0),
+    ],
+)
+def test_a_job_that_nobody_ends_at_its_target_holds_its_gpus_to_its_budget(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+    words: str,
+    options: tuple[str, ...],
+    likely_s: float,
+) -> None:
+    there = f"glidepath target=1 budget=2000 trace=hopeless.csv{words}"
+    first = replace(mine, comment=there, partition="gold", nodes=("gold0",))
+    after = ClusterJob("18", mine.user, "PENDING", "gold", submit_s=mine.submit_s, gpus=1,
+                       workdir=mine.workdir, comment="glidepath target=1 budget=2000")  # fmt: skip
+    _commands(tmp_path, monkeypatch, [first, after])
+    tiers = ("--tiers", "bronze=1,silver=2,gold=4")
+    code, out, _ = slurm(capsys, "plan" if options else "status", *tiers, *options, "--json")
+    assert code == 0
+    held, waits = json.loads(out)["rounds"][0]["jobs"]
+    assert held["verdict"] == "reached"
+    assert waits["starts_q50"] == pytest.approx(likely_s, abs=2)
+
+
 def test_status_plan_run_and_why_tell_one_story(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -150,7 +150,7 @@ class Pilot:
             with DecisionLog(path, readonly=True) as log:
                 cluster = self.scheduler.read()
                 seen = self._decide(log, cluster, at_s, _Stopwatch())[0]
-                set_starts(cluster, seen.views)
+                set_starts(cluster, seen.views, cancel=self.options.cancel)
                 return seen
         except (ClusterError, LogError) as error:
             return Round(0, at_s, "advise", trouble=str(error))

@@ -4,22 +4,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from glidepath._core import Allocation, Job, Option, Snapshot, Tier
 from glidepath._starts import start_times
+from glidepath._verdicts import meaning
 from glidepath.engines.slurm._job_forecast import JobView
 from glidepath.engines.slurm._model import ARRAY_LIMIT, Cluster, ClusterJob, ClusterTier
 
 _SHARES = 32  # of a time limit that a job without a forecast may use, equally likely
 
 
-def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
+def set_starts(cluster: Cluster, views: Sequence[JobView], *, cancel: bool = True) -> None:
     """Work out when each waiting job has GPUs: quantiles 0.1, 0.5, 0.9, in seconds from now.
 
     All jobs of the queue are played forward, also those that do not take part. What a job still
     needs is what its log says, else any share of its time limit, each as likely (Mu'alem and
-    Feitelson 2001); the backfill counts on the limits. Nobody knows who will submit more.
+    Feitelson 2001); the backfill counts on the limits. A job that nobody ends at its target, by
+    its own word or without `cancel`, runs on from there. Nobody knows who will submit more.
     """
     if not cluster.tiers:
         return
@@ -49,7 +51,7 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
                 number,
                 [Option(names[tier.name], gpus, 1.0) for tier in tiers],
                 submit_s=job.submit_s,
-                remaining_steps=_seconds_left(job, tiers, known),
+                remaining_steps=_seconds_left(job, tiers, known.get(job.id), cancel=cancel),
                 attained_s=job.used_s,
             )
         )
@@ -85,13 +87,22 @@ def _counts(cluster: Cluster, job: ClusterJob, view: JobView | None) -> bool:
 
 
 def _seconds_left(
-    job: ClusterJob, tiers: Sequence[ClusterTier], known: Mapping[str, JobView]
+    job: ClusterJob, tiers: Sequence[ClusterTier], view: JobView | None, *, cancel: bool
 ) -> list[float]:
-    view = known.get(job.id)
     most = max(0.0, job.limit_s - job.used_s)
-    if view is not None and view.forecast.remaining and view.base_rate:
+    remaining = () if view is None else _steps_left(view, cancel=cancel)
+    if view is not None and remaining and view.base_rate:
         pace = view.base_rate * min(tier.speed for tier in tiers)
-        return [min(most, steps / pace) for steps in view.forecast.remaining]
+        return [min(most, steps / pace) for steps in remaining]
     if math.isinf(most):
         return [most]
     return [most * (k + 0.5) / _SHARES for k in range(_SHARES)]
+
+
+def _steps_left(view: JobView, *, cancel: bool) -> Sequence[float]:
+    """Give the likely steps that a job still makes; none where nothing is known."""
+    ends = cancel and view.request.stop
+    if ends or not meaning(view.forecast.verdict).is_reached:
+        return view.forecast.remaining
+    budget = view.request.budget
+    return () if budget is None else (max(0.0, budget - view.forecast.last_step),)
