@@ -468,6 +468,15 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("bench", "plan", "--part", "exact", "--part", "exact"), ("--part exact is there twice",)),
         (("bench", "plan", "--part", "scaling"), ("the part 'scaling' needs traces",)),
         (
+            ("bench", "plan", "--part", "exact", "--instances", "9"),
+            ("--instances is for --part certificates",),
+        ),
+        (
+            ("bench", "plan", "--part", "exact", "--traces", "{folder}"),
+            ("--traces is for --part scaling and sharing",),
+        ),
+        (("bench", "plan", "--quick", "--largest", "9"), ("--largest: --quick has sizes of its",)),
+        (
             ("bench", "plan", "--part", "sharing", "--traces", "{folder}"),
             ("gavel_throughputs.csv.gz: no such table", "the part 'sharing' needs it"),
         ),

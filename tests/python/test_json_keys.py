@@ -113,6 +113,8 @@ def lines(f: dict[str, str], page: Path) -> Iterator[list[str]]:
     yield ["bench", "accuracy", runs, "-m", "last", "-m", "glidepath", "--cutoff", "0.4"]
     yield ["bench", "reach", runs, "--target", "2.3", "-m", "past-times", "-m", "glidepath"]
     yield ["bench", "starts", f["trace"], "--gpus", "2", "--moments", "4", "-p", "fifo"]
+    yield ["bench", "fit", "--quick"]
+    yield ["bench", "plan", "--quick", "--part", "exact"]
     yield ["slurm", "--simulated", f["trace"], "--gpus", "2", "--log", str(page.parent / "a.db")]
     yield ["slurm", "why", "1", "--log", str(page.parent / "a.db")]
 

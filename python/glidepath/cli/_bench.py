@@ -95,6 +95,7 @@ def fit(
 
 @app.command("plan", epilog="Example: glidepath bench plan --quick")
 def plan(
+    context: typer.Context,
     traces: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder with the tables of throughput and pairs."),
@@ -120,6 +121,7 @@ def plan(
     from glidepath._bench import plan as bench
 
     refuse_twice("--part", part or ())
+    _check_parts(context, part, quick=quick)
     with progress("plans", still=True) as update:
         rows = bench.run(
             parts=part,
@@ -140,6 +142,21 @@ def plan(
         }
         print_rows("Planner, CPU time of one thread", columns, rows)
     return WARNING if any(row["holds"] is False for row in rows) else ANSWER
+
+
+def _check_parts(context: typer.Context, part: list[str] | None, *, quick: bool) -> None:
+    """Refuse options of parts that are not measured, or that --quick measures in its own sizes."""
+    for option, parts in (
+        ("instances", ("certificates",)),
+        ("largest", ("certificates",)),
+        ("traces", ("scaling", "sharing")),
+    ):
+        if not was_typed(context, option):
+            continue
+        if part and not set(parts) & set(part):
+            raise gp.InputError(f"--{option} is for --part {' and '.join(parts)}")
+        if quick and option != "traces":
+            raise gp.InputError(f"--{option}: --quick has sizes of its own")
 
 
 @app.command(
