@@ -254,12 +254,12 @@ def _bands(ax: Axes, forecast: Forecast) -> None:
     for (low, high, cover), shade, width in zip(
         series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), (6, 10), strict=False
     ):
-        ends = (series.drawable(forecast.quantiles[row]) for row in (low, high))
+        below, above = (series.drawable(forecast.quantiles[row]) for row in (low, high))
         label = f"{cover:.0%} of outcomes".replace("%", " %")
         if single:
-            ax.vlines(forecast.at, *ends, color=shade, linewidth=width, label=label)
+            ax.vlines(forecast.at, below, above, color=shade, linewidth=width, label=label)
         else:
-            ax.fill_between(forecast.at, *ends, color=shade, linewidth=0, label=label)
+            ax.fill_between(forecast.at, below, above, color=shade, linewidth=0, label=label)
     ax.plot(
         forecast.at,
         series.drawable(forecast.median),
