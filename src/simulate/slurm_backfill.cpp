@@ -151,6 +151,7 @@ class Backfill {
 
   /// Starts a job that ends before the reservation begins, or leaves it its room.
   void start_before(const Job& job, Reservation& kept) {
+    if (fastest_with_room(job) == nullptr) return;  // so for most jobs: its work is not looked at
     const double steps = remaining_s(job, kEndQuantile) * fastest(job);
     const auto late = [&](const Option& option) {
       return option.tier == kept.tier && steps / option.steps_per_s > kept.from_s;
