@@ -255,9 +255,9 @@ double Predictor::gittins_rank(int job) const {
   return law.rank = best;
 }
 
-/// Of each ratio of which gittins_rank() is the least: the numerator falls as more is done, and its
-/// denominator, too, as the cell where that falls loses weight. So the numerator now over the
-/// denominator at the end of that cell is a ceiling until then.
+/// The numerators of gittins_rank() fall as more is done; so do its denominators, as the cell where
+/// that falls loses weight. So the numerators now over the denominators at the end of that cell are
+/// a ceiling until then.
 double Predictor::rank_ceiling(int job) const {
   const double done = cluster_.done(job);
   if (sigma_ == 0) return std::max(0.0, total(job) - done);

@@ -65,7 +65,7 @@ class Predictor {
   /// inf over d of E[min(S, d)] / P(S <= d) of the remaining work S in ticks.
   [[nodiscard]] double gittins_rank(int job) const;
 
-  /// No less than gittins_rank(), for a fraction of its time where that was asked before.
+  /// No less than gittins_rank(). Kept while the job stays in a cell of its law.
   [[nodiscard]] double rank_ceiling(int job) const;
 
   /// gittins_rank(), and log(q75 / q25) of the remaining work over that of a normal law.
