@@ -350,8 +350,7 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   }
   EXPECT_EQ(refusal([&] { (void)prob_below(f, kNaN); }),
             "forecast: target is nan, expected a number");
-  EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }),
-            "forecast: quantile is 2, expected between 0 and 1");
+  EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }), "forecast: p is 2, expected between 0 and 1");
 }
 
 TEST(ForecastTest, OptionsThatAreNoValueOfTheirsAreRefused) {

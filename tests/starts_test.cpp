@@ -798,7 +798,7 @@ TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
     return refusal([&] { (void)start_times(one.view(), policy, options); });
   };
   EXPECT_EQ(said("dare", {}),
-            "start_times: policy 'dare' is not played forward, these are: fifo, first_fit, "
+            "start_times: policy is 'dare', expected one that is played forward: fifo, first_fit, "
             "slurm_backfill, sjf, srtf, srsf, las, gittins, best_value");
   EXPECT_EQ(said("fifo", {.samples = 0}), "start_times: samples is 0, expected 1 to 1000000");
   EXPECT_EQ(said("fifo", {.horizon_s = -1}),

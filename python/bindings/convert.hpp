@@ -112,7 +112,10 @@ E named(const std::array<E, size>& all, const std::string& text, const char* wha
   const auto name_of = [](E each) { return name(each); };
   const auto found = std::ranges::find(all, text, name_of);
   if (found != all.end()) return *found;
-  throw InputError(std::string(what) + " '" + text + "', expected one of " + listed(all, name_of));
+  const std::string known =
+      size == 2 ? std::string(name(all.front())) + " or " + std::string(name(all.back()))
+                : "one of " + listed(all, name_of);
+  throw InputError(std::string(what) + " '" + text + "', expected " + known);
 }
 
 /// The names of `all`, as Python has them.

@@ -135,7 +135,7 @@ class Trace(Result):
     ) -> None:
         given: Any = direction
         if not isinstance(given, str) or given not in ("min", "max"):
-            raise InputError(f"trace: direction is {direction!r}, expected 'min' or 'max'")
+            raise InputError(f"trace: direction is {direction!r}, expected min or max")
         steps, losses = column_of(step, "step"), column_of(loss, "loss")
         _core.validate_trace(steps, losses)
         rates = _beside(lr, "lr", steps.size)

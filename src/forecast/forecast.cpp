@@ -105,7 +105,7 @@ struct Quantiles {
 
 Quantiles quantiles_at(const Forecast& f, double p) {
   const Law& law = law_of(f);
-  if (!(p > 0 && p < 1)) detail::refuse("forecast: quantile is ", p, ", expected between 0 and 1");
+  if (!(p > 0 && p < 1)) detail::refuse("forecast: p is ", p, ", expected between 0 and 1");
   const Levels levels = detail::prepare_levels({&p, 1}, law.mixture.degrees, law.direction());
   std::vector<double> z_curve, z_raw;
   law.quantiles(levels, z_curve, z_raw);

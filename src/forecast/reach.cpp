@@ -317,7 +317,7 @@ double Reach::prob_by(double at_step) const {
 }
 
 double Reach::quantile(double p) const {
-  if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability is ", p, ", expected 0 to 1");
+  if (!(p >= 0 && p <= 1)) detail::refuse("reach: p is ", p, ", expected 0 to 1");
   refuse_uneven(*this);
   if (cdf.empty() || p > cdf.back()) return kInfinity;
   const auto above = std::lower_bound(cdf.begin(), cdf.end(), p);
@@ -327,7 +327,7 @@ double Reach::quantile(double p) const {
 }
 
 double Reach::quantile_if_reached(double p) const {
-  if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability is ", p, ", expected 0 to 1");
+  if (!(p >= 0 && p <= 1)) detail::refuse("reach: p is ", p, ", expected 0 to 1");
   if (cdf.empty() || cdf.back() == 0) return kInfinity;
   return quantile(p * cdf.back());
 }

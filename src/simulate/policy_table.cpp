@@ -310,7 +310,8 @@ const PlayRule& play_rule_named(std::string_view policy) {
     if (row.info.name == policy) return *row.play;
     played.push_back(row.info.name);
   }
-  refuse("start_times: policy '", policy, "' is not played forward, these are: ", listed(played));
+  refuse("start_times: policy is '", policy,
+         "', expected one that is played forward: ", listed(played));
 }
 
 bool for_completion(const std::vector<WeightedObjective>& goals) {

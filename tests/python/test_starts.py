@@ -130,7 +130,7 @@ def test_arguments_of_another_kind_are_refused_by_name() -> None:
         gp.start_times(queue(), seed="x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="believed is 3, expected a dict of jobs and steps"):
         gp.start_times(queue(), believed=3)  # type: ignore[arg-type]
-    with pytest.raises(gp.InputError, match="policy 'themis' is not played forward"):
+    with pytest.raises(gp.InputError, match="policy is 'themis', expected one that is played"):
         gp.start_times(queue(), "themis")
 
 

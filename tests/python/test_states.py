@@ -176,7 +176,7 @@ NOWHERE: list[tuple[type[Any], dict[str, Any], str]] = [
     (gp.Decision, {"probability": 7.0}, "probability is 7, expected 0 to 1"),
     (gp.Decision, {"probability": -1.0}, "probability is -1, expected 0 to 1"),
     (gp.Decision, {"steps_to_target": [-3.0, 1.0, 2.0]}, "(-3.0, 1.0, 2.0) of the steps to"),
-    (gp.MetricInfo, {"direction": "x"}, "direction is 'x', expected 'min' or 'max'"),
+    (gp.MetricInfo, {"direction": "x"}, "direction is 'x', expected min or max"),
     (gp.MetricInfo, {"points": -1}, "points is -1, expected 0 or more"),
 ]
 

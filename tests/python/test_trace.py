@@ -130,7 +130,7 @@ def test_trace_without_points_is_a_trace() -> None:
         (([1, 2], [1, 2]), {"lr": [1, -1]}, r"lr\[1\] is -1"),
         (([1, 2], [1, 2]), {"lr": [INF, 1]}, r"lr\[0\] is inf"),
         (([1, 2], [1, 2]), {"wall_seconds": [1]}, "2 steps but 1 of wall_seconds"),
-        (([1, 2], [1, 2]), {"direction": "up"}, "direction is 'up', expected 'min' or 'max'"),
+        (([1, 2], [1, 2]), {"direction": "up"}, "direction is 'up', expected min or max"),
         (([1, 2], [1, 2]), {"planned_steps": 0}, "planned_steps is 0, expected above 0 and finite"),
         (([1, 2], [1, 2]), {"lr": [1, -1]}, r"lr\[1\] is -1, expected 0 or more and finite"),
         (([1, 2], [1, 2]), {"planned_steps": NAN}, "planned_steps is nan"),

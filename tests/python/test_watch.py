@@ -175,7 +175,7 @@ def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
         ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
         ({"loss": "x"}, "damaged"),
         ({"schedule": [[1.0], [0.1]]}, "schedule: expected 'step' and 'lr'"),
-        ({"direction": "up"}, "damaged: direction is 'up', expected one of min, max"),
+        ({"direction": "up"}, "damaged: direction is 'up', expected min or max"),
     ],
 )
 def test_watch_refuses_a_foreign_state_in_a_sentence(
@@ -193,7 +193,7 @@ def test_watch_refuses_a_foreign_state_in_a_sentence(
 
 
 def test_watch_refuses_a_direction_in_its_own_name() -> None:
-    sentence = "^watch: direction is 'up', expected one of min, max$"
+    sentence = "^watch: direction is 'up', expected min or max$"
     with pytest.raises(gp.InputError, match=sentence):
         gp.Watch(direction="up")
 

@@ -508,7 +508,7 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "directions": (
         lambda: ANY.Trace(STEP, LOSS, direction=np.array(["min", "max"])),
-        "trace: direction is array(['min', 'max'], dtype='<U3'), expected 'min' or 'max'",
+        "trace: direction is array(['min', 'max'], dtype='<U3'), expected min or max",
     ),
     "large": (
         lambda: gp.Workload(TIERS, {**JOBS, "gpus": 80}),

@@ -241,7 +241,7 @@ class MetricInfo(Result):
 
     def _check(self) -> None:
         if self.direction not in get_args(Direction):
-            raise ValueError(f"direction is {self.direction!r:.40}, expected 'min' or 'max'")
+            raise ValueError(f"direction is {self.direction!r:.40}, expected min or max")
         if self.points < 0:
             raise ValueError(f"points is {self.points}, expected 0 or more")
 
