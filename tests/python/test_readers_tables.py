@@ -455,6 +455,13 @@ def test_ultralytics_columns_are_padded(tmp_path: Path) -> None:
     assert one(tmp_path / "results.csv", "metrics/mAP50(B)").direction == "max"
 
 
+@pytest.mark.parametrize("name", ["metrics/train/loss", "train/epoch_loss", "history/train_loss"])
+def test_a_loss_of_training_is_one_wherever_it_stands(tmp_path: Path, name: str) -> None:
+    text = f"step,{name},val/loss\n" + "".join(f"{k},{1 / k},{2 / k}\n" for k in range(1, 20))
+    run = one(write(tmp_path / "log.csv", text))
+    assert (run.metric, run.notes) == (name, ())
+
+
 def test_keras_rows_without_an_epoch_are_numbered(tmp_path: Path) -> None:
     run = one(write(tmp_path / "a.csv", "loss,acc,val_loss\n2,0.5,3\n1,0.6,2\n"))
     check(run, [1, 2], [2, 1])

@@ -50,9 +50,11 @@ constexpr std::string_view kOfBatch = "mini_batch_";  // what MATLAB calls its m
 // A metric of which no more is said than that it is of training.
 constexpr std::string_view kTrainedNames[] = {"train", "training", "learn"};
 constexpr std::string_view kTrainedInShort[] = {"tr", "trn"};
-// Words beside a loss by which it is no part of one: a mean, the loss of one batch.
-constexpr std::string_view kOfTheWhole[] = {"",        "avg",     "average", "mean",  "total",
-                                            "running", "reduced", "mini",    "batch", "final"};
+// Words beside a loss by which it is no part of one: a mean, the loss of one batch, where it
+// stands.
+constexpr std::string_view kOfTheWhole[] = {"",        "avg",     "average", "mean",   "total",
+                                            "running", "reduced", "mini",    "batch",  "final",
+                                            "epoch",   "metrics", "metric",  "history"};
 // What a GAN says of its losses below the same key: "Loss/scores/fake" beside "Loss/G/loss".
 constexpr std::string_view kOfLosses[] = {"scores", "signs"};
 constexpr int kRankOfTrained = 1000, kRankOfHeldOut = 1001;
