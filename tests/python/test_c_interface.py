@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import itertools
 import json
 import math
@@ -102,6 +103,19 @@ def new(name: str, **values: Any) -> Any:
     return struct
 
 
+def as_options(name: str, asked: dict[str, Any]) -> Any:
+    """The options of a function of Python in C: text, numbers, and numbers by their address."""
+    struct = STRUCTS[f"glidepath_{name}"]
+    values: dict[str, Any] = {}
+    for field, value in asked.items():
+        kind = dict(struct._fields_)[field]
+        by_address = kind is ctypes.c_void_p
+        values[field] = value.encode() if isinstance(value, str) else value
+        if by_address:
+            values[field] = np.array([value], float)
+    return new(name, **values)
+
+
 def trace_of(trace: gp.Trace) -> Any:
     lr = {} if trace.lr is None else {"lr": trace.lr}
     return new("trace", points=len(trace), step=trace.step, loss=trace.loss, **lr)
@@ -148,6 +162,49 @@ def run(root: Path) -> gp.Trace:
 def test_every_function_of_the_header_is_in_the_library(library: ctypes.CDLL) -> None:
     assert len(FUNCTIONS) >= 25
     assert library.glidepath_version().decode() == gp.__version__
+
+
+# What stands in C for an argument of Python of another name, or counts the values of another field.
+OF_C = {"level_count", "options", "tiers", "users", "groups", "taken", "size"}
+
+
+@pytest.mark.parametrize(
+    ("struct", "functions"),
+    [
+        ("fit_options", (gp.fit,)),
+        ("forecast_options", (gp.forecast, gp.forecast_batch, gp.reach, gp.best_so_far)),
+        ("watch_options", (gp.Watch,)),
+        ("round", (gp.solve_round,)),
+        ("round_options", (gp.solve_round,)),
+        ("plan_options", (gp.plan,)),
+    ],
+)
+def test_what_c_takes_is_called_as_in_python(struct: str, functions: tuple[Any, ...]) -> None:
+    fields = {name for name, _ in STRUCTS[f"glidepath_{struct}"]._fields_}  # type: ignore[misc]
+    known = {name for function in functions for name in inspect.signature(function).parameters}
+    assert fields - OF_C <= known
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"family": "pow4", "lowest_floor": 1.7},
+        {"family": "pow3", "robust": "huber"},
+        {"from_step": 300.0},
+    ],
+    ids=str,
+)
+def test_options_of_a_fit_count_as_in_python(
+    library: ctypes.CDLL, run: gp.Trace, asked: dict[str, Any]
+) -> None:
+    options, fit, trace = as_options("fit_options", asked), new("fit"), trace_of(run)
+    arguments = (ctypes.byref(trace), ctypes.byref(options), ctypes.byref(fit))
+    assert library.glidepath_fit(*arguments) == OK, library.glidepath_last_error()
+    expected = gp.fit(run, **asked)
+    found = fit.parameters[: fit.parameter_count]
+    assert (fit.family.decode(), found) == (expected.family, list(expected.params.values()))
+    assert fit.points == expected.points
+    assert expected.params != gp.fit(run, family=asked.get("family", "auto")).params
 
 
 def test_a_file_is_read_as_python_reads_it(library: ctypes.CDLL, root: Path, run: gp.Trace) -> None:
@@ -447,13 +504,22 @@ def live_jobs() -> tuple[gp.Snapshot, Any]:
     return snapshot, given
 
 
-def test_live_jobs_are_planned_as_in_python(library: ctypes.CDLL) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"objective": "energy", "power_cap_w": 8e3, "in_nodes": True},
+        {"objective": "fairness", "round_s": 9e4},
+        {"hysteresis": 9.0},
+        {"max_wait_s": 2e3},
+        {"min_run_s": 5e3},
+    ],
+    ids=str,
+)
+def test_live_jobs_are_planned_as_in_python(library: ctypes.CDLL, asked: dict[str, Any]) -> None:
     snapshot, given = live_jobs()
-    expected = gp.plan(snapshot, objective="energy", power_cap_w=8e3, in_nodes=True)
-    cap = ctypes.c_double(8e3)
-    options = new(
-        "plan_options", objective=b"energy", power_cap_w=ctypes.addressof(cap), in_nodes=1
-    )
+    expected = gp.plan(snapshot, **asked)
+    options = as_options("plan_options", asked)
     arguments = (ctypes.byref(given), ctypes.byref(options))
     with handle(library, "plan", "glidepath_plan", *arguments) as plan:
         view = view_of(library, "glidepath_plan_get", "plan_view", plan)
