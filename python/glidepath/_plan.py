@@ -138,7 +138,8 @@ def plan(
         (energy-delay product: options by rate^2 / power), ``learned`` (``jct`` times a correction
         that was learned; ``jct`` where it does not hold, see `Plan.fallback`). A dict weighs
         several, each normalised to mean 1. A sequence is an order: a later one only chooses among
-        plans that are best by those before it.
+        plans that are best by those before it. ``deadline`` has a thousandth of ``jct`` in it, for
+        jobs that no deadline urges: what follows it, but ``jct``, counts with ``slack``.
     slack : float
         Share of its best value that each objective of an order may give up for those after it;
         refused without an order.
