@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -689,6 +690,51 @@ def test_both_languages_have_the_same_options(root: Path) -> None:
     found = [option_differences(name, structs[name], OPTIONS[name]) for name in sorted(structs)]
     assert all(line.endswith(clean) for line in found), "\n".join(found)
     assert not option_differences("FitOptions", {"fresh"}, (gp.fit,)).endswith(clean)
+
+
+# Arguments of Python whose default is said otherwise.
+OTHER_DEFAULTS = {
+    "robust": "False for none",
+    "horizon_s": "None for 30 days",
+    "threads": "1 of solve_round, which takes an Execution{1}",
+}
+INFINITY = "numeric_limits<double>::infinity()"
+
+
+def cpp_defaults(body: str) -> dict[str, str]:
+    """What the members of a struct are set to, without those that are set by braces."""
+    code = "\n".join(line.partition("//")[0] for line in body.splitlines())
+    return {name: value.strip() for name, value in re.findall(r"(\w+) =\s+([^,;{}]+)[,;]", code)}
+
+
+def is_default(text: str, default: object) -> bool:
+    """Whether the initializer of a member says what a keyword of Python has by default."""
+    if INFINITY in text:
+        return default is None or default == (-math.inf if text[0] == "-" else math.inf)
+    if text in ("true", "false", "nullptr"):
+        return default is {"true": True, "false": False, "nullptr": None}[text]
+    if "::" in text:
+        return bool(default == text.rpartition("::")[2])
+    return bool(default == eval(text, {}))
+
+
+def test_both_languages_have_the_same_defaults(root: Path) -> None:
+    found, compared = [], 0
+    for text in headers(root):
+        for struct, body in cpp_types(text).items():
+            for name, value in cpp_defaults(body).items() if struct in OPTIONS else ():
+                for function in OPTIONS[struct]:
+                    known = inspect.signature(function).parameters.get(name)
+                    if known is None or name in OTHER_DEFAULTS:
+                        continue
+                    compared += 1
+                    if not is_default(value, known.default):
+                        found.append(f"{struct}.{name} is {value}, in Python {known.default!r}")
+    assert compared >= 60
+    assert not found, "\n".join(found)
+    assert cpp_defaults("double a = 1e-3, b = 2;  // c = 3;\n int d{};") == {"a": "1e-3", "b": "2"}
+    assert is_default("1 << 20", 2**20)
+    assert not is_default("Sharing::mps", "mig")
 
 
 HEADER = """
