@@ -74,6 +74,16 @@ def test_start_times_show_a_row_for_each_job_and_who_may_not_start() -> None:
     assert not nobody.plot().get_lines()
 
 
+def test_the_names_of_many_waiting_jobs_do_not_overlap() -> None:
+    for count in (12, 28, 90, 250):
+        hours = np.linspace(1.0, 9.0, count) * np.array([[1800.0], [3600.0], [5400.0]])
+        starts = gp.StartTimes(np.arange(count), np.array([0.1, 0.5, 0.9]), hours)
+        ax = starts.plot()
+        ax.figure.canvas.draw()
+        boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
+        assert all(below.y1 < above.y0 for above, below in itertools.pairwise(boxes)), count
+
+
 def test_the_fan_shows_forecast_points_target_and_what_came() -> None:
     seen = TRACE.until(40)
     ahead = gp.forecast(seen, np.arange(41.0, 101.0))

@@ -69,9 +69,11 @@ def plan(plan: Plan, tiers: Sequence[Tier], *, ax: Axes | None = None) -> Axes:
 def starts(starts: StartTimes, *, ax: Axes | None = None) -> Axes:
     """Draw a row for each waiting job: the middle quantile of its start between the outermost.
 
-    An arrow ends the row of a job that may not start within the horizon.
+    An arrow ends the row of a job that may not start within the horizon. Of many jobs the picture
+    is higher, and of more than a hundred not every row has a name.
     """
-    ax = axes_for(ax)
+    count = len(starts.job)
+    ax = axes_for(ax, (7.0, min(max(4.0, 0.9 + 0.22 * count), 24.0)))
     hours = starts.quantiles / 3600.0
     end = 1.1 * max(hours[np.isfinite(hours)].max(initial=0.0), 1e-3)
     middle = int(np.argmin(np.abs(starts.levels - 0.5)))
@@ -81,8 +83,9 @@ def starts(starts: StartTimes, *, ax: Axes | None = None) -> Axes:
             ax.plot([end], [row], ">", color=BLUE, clip_on=False)
         if math.isfinite(mid):
             ax.plot([mid], [row], "D", color="white", markeredgecolor=INK, zorder=5)
-    ax.set_yticks(range(len(starts.job)), [f"job {job}" for job in starts.job])
-    ax.set_ylim(len(starts.job) - 0.4, -0.6)
+    named = slice(0, count, max(1, math.ceil(count / 100)))
+    ax.set_yticks(range(count)[named], [f"job {job}" for job in starts.job[named]])
+    ax.set_ylim(count - 0.4, -0.6)
     ax.set_xlim(0.0, end)
     ax.grid(visible=False, axis="y")
     low, mid, high = (f"{100 * starts.levels[k]:g}" for k in (0, middle, -1))
