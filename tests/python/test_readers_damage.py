@@ -92,6 +92,31 @@ def test_a_line_has_an_end(tmp_path: Path) -> None:
         gp.read_traces(file, format="text")
 
 
+@pytest.mark.parametrize("zeros", [b"\0\0\0", b"\0" * 4096, b"30,0.\0\0"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.csv", "step,loss\n10,2\n20,1\n"),
+        ("log.tsv", "step\tloss\n10\t2\n20\t1\n"),
+        ("long.csv", "curve,step,value\na,10,2\na,20,1\n"),
+        ("log.jsonl", '{"step": 10, "loss": 2}\n{"step": 20, "loss": 1}\n'),
+        ("log.txt", "step 10 loss 2\nstep 20 loss 1\n"),
+    ],
+)
+def test_zeros_that_a_crash_left_at_the_end_hide_no_young_log(
+    tmp_path: Path, name: str, text: str, zeros: bytes
+) -> None:
+    (tmp_path / name).write_bytes(text.encode() + zeros)
+    for path in (tmp_path / name, tmp_path):
+        check(one(path), [10, 20], [2, 1])
+
+
+def test_a_pattern_reads_a_young_log_with_zeros_at_its_end_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(b"at 10: 2\nat 20: 1\n" + bytes(512))
+    (run,) = gp.read_traces(tmp_path, pattern=r"at (?P<step>\d+): (?P<value>\S+)", metric="loss")
+    check(run, [10, 20], [2, 1])
+
+
 # ------------------------------------------------------------------------------- many, long, deep
 
 

@@ -344,7 +344,7 @@ def _read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) -
     traces = []
     for file in sorted(path.rglob("*")):
         try:
-            if file.is_file() and b"\x00" not in _head(file):
+            if file.is_file() and b"\x00" not in _head(file).rstrip(b"\x00"):
                 found = reader.read_pattern(file, metric, expression)
                 traces.append(renamed(found, file.relative_to(path).as_posix()))
         except AbsentError:
