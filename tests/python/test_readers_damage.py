@@ -111,6 +111,24 @@ def test_zeros_that_a_crash_left_at_the_end_hide_no_young_log(
         check(one(path), [10, 20], [2, 1])
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"], ids=["at once", "on a new line"])
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("log.csv", ("step,loss\n10,2\n", "20,1\n")),
+        ("log.jsonl", ('{"step": 10, "loss": 2}\n', '{"step": 20, "loss": 1}\n')),
+        ("log.txt", ("step 10 loss 2\n", "step 20 loss 1\n")),
+    ],
+)
+def test_a_log_goes_on_behind_zeros_that_a_crash_left(
+    tmp_path: Path, name: str, rows: tuple[str, str], end: bytes
+) -> None:
+    before, after = (part.encode() for part in rows)
+    for count in (1, 40, 5000):
+        (tmp_path / name).write_bytes(before + bytes(count) + end + after)
+        check(one(tmp_path / name), [10, 20], [2, 1])
+
+
 def test_a_pattern_reads_a_young_log_with_zeros_at_its_end_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_bytes(b"at 10: 2\nat 20: 1\n" + bytes(512))
     (run,) = gp.read_traces(tmp_path, pattern=r"at (?P<step>\d+): (?P<value>\S+)", metric="loss")

@@ -227,6 +227,9 @@ bool LineReader::next() {
   finished_ = line_.back() == '\n' || line_.back() == '\r';
   if (line_.starts_with(kByteOrderMark)) line_.remove_prefix(kByteOrderMark.size());
   while (!line_.empty() && (line_.back() == '\n' || line_.back() == '\r')) line_.remove_suffix(1);
+  // A machine that lost its power leaves zeros where it wrote last; whoever goes on writes behind.
+  const std::size_t written = line_.find_first_not_of('\0');
+  if (written != line_.npos || finished_) line_.remove_prefix(std::min(written, line_.size()));
   if (!is_utf8(line_)) line_ = repaired_ = repaired(line_);
   return true;
 }

@@ -226,9 +226,9 @@ class Table {
 }  // namespace
 
 bool is_table(const std::filesystem::path& file, std::string_view head) {
-  head = head.substr(0, head.find_last_not_of('\0') + 1);  // a crash may leave zeros at the end
-  if (contains(head.substr(0, 1024), std::string_view("\0", 1)) || head.starts_with('{') ||
-      head.starts_with('[')) {
+  // A crash may have left zeros below.
+  const std::string_view top = head.substr(0, std::min<std::size_t>(head.find('\n'), 1024));
+  if (contains(top, std::string_view("\0", 1)) || head.starts_with('{') || head.starts_with('[')) {
     return false;
   }
   const std::string text = repaired(head);
