@@ -450,6 +450,12 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
             ("report", "{curves}", "-o", "/nowhere/r.html"),
             ("--out /nowhere/r.html: no folder /nowhere",),
         ),
+        (
+            ("forecast", "{curves}", "b.csv"),
+            ("expected one log, or one folder of logs, not also b.csv (see",),
+        ),
+        (("watch", "a", "b", "c"), ("of logs, not also b c (see",)),
+        (("plan", "a", "b"), ("unexpected extra argument(s) (b)",)),
         (("report", "{curves}", "-o", "r.md"), ("--out r.md: neither .html nor .htm",)),
         (("simulate", SUPERCOM, "--report", "r.pdf"), ("--report r.pdf: neither .html nor .htm",)),
         (("report", SUPERCOM, "--target", 1), ("is a workload",)),

@@ -108,10 +108,23 @@ def _usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # the help
     else:
-        said = _wrong_number(error) or error.format_message().rstrip(".")
+        said = _wrong_number(error) or _several_logs(error) or error.format_message().rstrip(".")
         context = getattr(error, "ctx", None)
         _complain(f"{said} (see {context.command_path if context else 'glidepath'} --help)")
     return int(error.exit_code)
+
+
+def _several_logs(error: Any) -> str | None:
+    """Say what to do with several logs, as `runs/*.csv` of a shell makes them; None else."""
+    _, surplus, more = error.format_message().partition("unexpected extra argument")
+    context = getattr(error, "ctx", None)
+    if not surplus or context is None:
+        return None
+    taken = [each.name for each in context.command.params if each.param_type_name == "argument"]
+    if taken != ["file"]:
+        return None
+    others = more.removeprefix("(s)").strip(" .").removeprefix("(").removesuffix(")")
+    return f"expected one log, or one folder of logs, not also {others}"
 
 
 _NUMBERS = {
