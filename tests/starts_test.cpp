@@ -56,13 +56,62 @@ TEST(StartsTest, AlikeJobsAreWrongTogetherSoThatTheirSumIsLessCertain) {
     Case one(1);
     one.run(job_of(0, 1, {10}));
     for (std::int64_t id = 1; id <= 20; ++id) {
-      one.jobs.push_back(job_of(id, 1, {10, 200}, alike ? 0.0 : 1e6 * static_cast<double>(id)));
+      one.jobs.push_back(job_of(id, 1, {10, 200}, alike ? 0.0 : 1e8 * static_cast<double>(id)));
     }
-    one.now_s = 3e7;
+    one.now_s = 3e9;
     const StartTimes times = start_times(one.view(), "fifo", {.samples = 2000});
     return row(times, 2).back() - row(times, 0).back();
   };
   EXPECT_GT(width(true), 1.15 * width(false));
+}
+
+TEST(StartsTest, JobsWhoseLawsDifferAreNotAlikeSoThatTheirSumIsMoreCertain) {
+  const auto width = [](double times) {
+    Case one(1);
+    one.run(job_of(0, 1, {10}));
+    for (std::int64_t id = 1; id <= 20; ++id) {
+      const double unit = id % 2 == 0 ? times : 1;
+      one.jobs.push_back(job_of(id, 1, {10 * unit, 20 * unit}));
+    }
+    const StartTimes times_of = start_times(one.view(), "fifo", {.samples = 2000});
+    return (row(times_of, 2).back() - row(times_of, 0).back()) / (1 + times);
+  };
+  EXPECT_GT(width(1), 1.3 * width(4));
+}
+
+TEST(StartsTest, TheFirstOfManyJobsToEndTakesLessThanTheLeastOfManyValues) {
+  std::vector<double> values;  // an even law from 0 to 1000
+  for (int k = 0; k < 40; ++k) values.push_back(25 * (k + 0.5));
+  constexpr int kRunning = 200;
+  Case crowd(kRunning);
+  for (std::int64_t id = 0; id < kRunning; ++id) {
+    crowd.run(job_of(id, 1, values, -1e9 * static_cast<double>(kRunning - id)));
+  }
+  crowd.jobs.push_back(job_of(kRunning, 1, {1}));
+  const StartTimes times = start_times(crowd.view(), "fifo", {.samples = 4000, .levels = {0.5}});
+  // The least of so many draws of the law has its median at 1000 (1 - 2^(-1/200)).
+  EXPECT_NEAR(row(times, 0).front(), 3.46, 0.6);
+}
+
+TEST(StartsTest, ManyEqualValuesAreACertainDurationAndABudgetIsNotExceeded) {
+  Case one(1);
+  one.run(job_of(0, 1, std::vector<double>(40, 100.0)));
+  one.jobs.push_back(job_of(1, 1, {1}));
+  const StartTimes times = start_times(one.view(), "fifo", {.levels = {0.001, 0.999}});
+  EXPECT_EQ(row(times, 0).front(), 100);
+  EXPECT_EQ(row(times, 1).front(), 100);
+
+  Case budgeted(1);
+  std::vector<double> values;
+  for (int k = 0; k < 40; ++k) values.push_back(std::exp(0.1 * k));
+  Job job = job_of(0, 1, values);
+  job.budget_steps = 50;
+  budgeted.run(job);
+  budgeted.jobs.push_back(job_of(1, 1, {1}));
+  const StartTimes until =
+      start_times(budgeted.view(), "fifo", {.samples = 2000, .levels = {0.999}});
+  EXPECT_LE(row(until, 0).front(), 50);
+  EXPECT_GT(row(until, 0).front(), values.back());
 }
 
 TEST(StartsTest, JobsComeAsOftenAsTheyCanBeServedInTheLongRun) {

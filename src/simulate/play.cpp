@@ -13,11 +13,13 @@ namespace glidepath::detail {
 
 namespace {
 
-constexpr double kSharedDeviation = 0.4;    ///< of the log odds that all jobs share
-constexpr double kPaceDeviation = 1;        ///< of the log of the pace at which jobs come
-constexpr double kLongLoad = 0.8;           ///< at most, once the recent past has come again
-constexpr std::uint64_t kMaxArrivals = 20;  ///< for each job that is here or recent
-constexpr int kBlocks = 8;                  ///< stretches of the recent arrivals
+constexpr double kSharedDeviation = 0.3;       ///< of the log odds that all jobs share
+constexpr double kCommonProbability = 0.9;     ///< that alike jobs are as far off their forecasts
+constexpr std::size_t kContinuousValues = 20;  ///< of a law that is taken to be continuous
+constexpr double kPaceDeviation = 1;           ///< of the log of the pace at which jobs come
+constexpr double kLongLoad = 0.8;              ///< at most, once the recent past has come again
+constexpr std::uint64_t kMaxArrivals = 20;     ///< for each job that is here or recent
+constexpr int kBlocks = 8;                     ///< stretches of the recent arrivals
 
 }  // namespace
 
@@ -131,14 +133,18 @@ void Player::reset(std::uint64_t sample) {
   if (script_.rule.unfit == Unfit::is_passed_over && !script_.submitted.empty()) draw_arrival();
 }
 
-/// Alike jobs that were submitted one soon after the other are often as far off their forecasts.
+/// Jobs that are submitted one after the other and whose laws are nearly the same are alike: most
+/// of them are as far off their forecasts as the first of them.
 void Player::draw_uniforms() {
-  const Rng alike{script_.seed ^ 0x616c696b65ULL};
+  const Rng alike{script_.seed ^ 0x616c696b65ULL}, common{script_.seed ^ 0x636f6d6d6f6eULL};
   uniforms_.resize(script_.live);
+  in_common_.resize(script_.live);
   for (const int job : script_.in_order) {
     const Part& own = script_.parts[job];
     const bool keeps = own.alike >= 0 && alike.uniform(own.id, sample_) < own.kept;
-    uniforms_[job] = keeps ? uniforms_[own.alike] : starts_[job];
+    in_common_[job] = keeps ? in_common_[own.alike] : starts_[job];
+    const bool shares = common.uniform(own.id, sample_) < kCommonProbability;
+    uniforms_[job] = shares ? in_common_[job] : starts_[job];
   }
 }
 
@@ -146,8 +152,24 @@ void Player::draw_uniforms() {
 /// duration are those of the laws times one factor for all jobs.
 double Player::drawn(const Part& own, double u) const {
   const double together = u / (u + (1 - u) * odds_);
-  const auto n = static_cast<double>(own.left.size());
-  return own.left[std::min(own.left.size() - 1, static_cast<std::size_t>(together * n))];
+  const std::vector<double>& left = own.left;
+  const std::size_t last = left.size() - 1;
+  const auto n = static_cast<double>(left.size());
+  const bool may_use_up_budget = own.reach < left.size();
+  if (left.size() < kContinuousValues || may_use_up_budget) {
+    return left[std::min(last, static_cast<std::size_t>(together * n))];
+  }
+  // Of many jobs the first to end takes less than the least of these values, the last one more than
+  // the largest.
+  const double at = together * n - 0.5;
+  if (at < static_cast<double>(last)) {
+    const auto below = static_cast<std::size_t>(std::max(0.0, at));
+    const double between = left[below + 1] - left[below];
+    return std::max(0.0, left[below] + (at - static_cast<double>(below)) * between);
+  }
+  // An exponential tail by the last two values, above which 1.5 and 0.5 of the n lie.
+  const double scale = (left[last] - left[last - 1]) / std::log(3.0);
+  return std::min(own.most, left[last] + scale * std::log(0.5 / (n * (1 - together))));
 }
 
 /// Arrivals as they came, in stretches of the recent past that begin at random moments of it and

@@ -62,6 +62,7 @@ struct alignas(64) Part {
   bool has_run = false;        ///< so that its next start takes `restart_s`
   double pending_s = 0;        ///< what is left of the restart in which it is
   std::vector<double> left{};  ///< equally likely steps still needed, increasing
+  double most = kInfinity;     ///< steps until its budget is used up
   double believed = 0;         ///< by the policy
   bool is_believed = false;    ///< and not the law
   int running = -1;            ///< the way in which it runs
@@ -71,7 +72,7 @@ struct alignas(64) Part {
   double place = 0;      ///< among equals, the earlier the less
   std::uint64_t id = 0;  ///< of its random numbers
   int alike = -1;        ///< live job of the same user and gang that was submitted before it
-  double kept = 0;       ///< probability that it is as far off its forecast as that one
+  double kept = 0;       ///< probability that what those two have in common is the same
 
   [[nodiscard]] double fastest() const;
   /// GPU-seconds of a step, where it takes the least of them.
@@ -311,7 +312,8 @@ class Player {
   int awaited_ = 0;          ///< live jobs that have not started yet
   std::span<double> starts_{};
   std::vector<Actor> actors_;
-  std::vector<double> uniforms_;  ///< of each live job
+  std::vector<double> uniforms_;   ///< of each live job
+  std::vector<double> in_common_;  ///< what it would be were it as far off as those alike
   std::vector<Seat> running_;
   std::vector<double> ceilings_;  ///< of each seat: its key is no more until `lapses_`
   double lapses_ = kInfinity;     ///< no ceiling lapses before

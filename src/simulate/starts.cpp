@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -30,11 +31,11 @@ using detail::Script;
 
 constexpr int kMaxSamples = 1'000'000;
 constexpr std::ptrdiff_t kJobsPerBlock = 32;
-constexpr std::size_t kHalvings = 4;       ///< of the samples that play on, each time half
-constexpr double kKeptShare = 0.5;         ///< of the jobs that waited still do
-constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
-constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
-constexpr double kRoundingSeconds = 1e-3;  ///< of times that are sums of others
+constexpr std::size_t kHalvings = 4;           ///< of the samples that play on, each time half
+constexpr double kKeptShare = 0.5;             ///< of the jobs that waited still do
+constexpr double kAlikeDistance = 0.8;         ///< between two laws, see laws_apart()
+constexpr double kAlikeSeconds = 7 * 86400.0;  ///< between two submissions
+constexpr double kRoundingSeconds = 1e-3;      ///< of times that are sums of others
 constexpr double kFrontSeconds = detail::kMaxSeconds;  ///< as long as any wait
 
 void check(const StartOptions& options) {
@@ -77,6 +78,19 @@ std::vector<double> left_of(const Job& job) {
   }
   std::sort(left.begin(), left.end());
   return left;
+}
+
+/// How far apart the medians of the whole work of two jobs are, over the deviations of their laws,
+/// all in logarithms. Infinite where one of them is certain.
+double laws_apart(const Part& one, const Part& other) {
+  const auto at = [](const Part& part, double level) {
+    const std::size_t n = part.left.size();
+    return std::log(part.steps_done + part.left[detail::quantile_index(n, level)]);
+  };
+  const auto deviation = [&](const Part& part) { return (at(part, 0.84) - at(part, 0.16)) / 2; };
+  const double width = std::hypot(deviation(one), deviation(other)) / std::numbers::sqrt2;
+  const double distance = std::abs(at(one, 0.5) - at(other, 0.5)) / width;
+  return std::isfinite(distance) ? distance : kInfinity;
 }
 
 /// What the policies of simulate() take it to need: to its budget, or the mean of its law.
@@ -141,6 +155,7 @@ class Scripting {
     const auto never =
         std::count(job.remaining_steps.begin(), job.remaining_steps.end(), kInfinity);
     part.reach = part.left.size() - static_cast<std::size_t>(never);
+    if (job.budget_steps > 0) part.most = std::max(0.0, job.budget_steps - job.steps_done);
     const auto believed = believed_.find(job.id);
     part.is_believed = believed != believed_.end();
     part.believed = part.is_believed ? believed->second : believed_of(job, part.left);
@@ -218,8 +233,9 @@ class Scripting {
       const auto [before, first] = last.try_emplace({snapshot_.jobs[job].user, part.gpus()}, job);
       if (first) continue;
       part.alike = std::exchange(before->second, job);
-      const double decades = std::log10(1 + submit_s(job) - submit_s(part.alike));
-      part.kept = kAlikeProbability * std::max(0.0, 1 - decades / kAlikeDecades);
+      const double distance = laws_apart(part, script_.parts[part.alike]) / kAlikeDistance;
+      const double apart_s = submit_s(job) - submit_s(part.alike);
+      part.kept = std::exp(-distance * distance) / (1 + apart_s / kAlikeSeconds);
     }
   }
 
