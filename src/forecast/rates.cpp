@@ -19,6 +19,8 @@ namespace {
 constexpr double kRateTolerance = 0.05;    // of the highest rate so far
 constexpr double kOutlierTolerance = 0.1;  // of the points with a rate, and one of four or more
 
+constexpr double kMaxBeyondShare = 0.5;  // of the points, past a schedule that has ended in 0
+
 bool is_rate(double lr) { return std::isfinite(lr) && lr >= 0; }
 
 /// Lowest and highest rate of the schedule between two steps.
@@ -66,6 +68,27 @@ void refuse_contradiction(TraceView trace, std::span<const double> scheduled,
   }
 }
 
+/// By a schedule that has ended in 0 no run learns: what most of the log lies beyond was counted in
+/// another unit, such as epochs, and would say nothing of what is ahead.
+void refuse_other_unit(TraceView trace, const Schedule& schedule) {
+  const auto last =
+      std::find_if(schedule.lr.rbegin(), schedule.lr.rend(), [](double lr) { return lr > 0; });
+  if (trace.step.empty() || last == schedule.lr.rbegin() || last == schedule.lr.rend()) return;
+  const double end = schedule.step[static_cast<std::size_t>(schedule.lr.rend() - last)];
+  std::size_t beyond = 0;
+  for (std::size_t i = 0; i < trace.step.size(); ++i) {
+    const bool logged = !trace.lr.empty() && is_rate(trace.lr[i]);
+    beyond += !logged && trace.step[i] > end;
+  }
+  if (static_cast<double>(beyond) <= kMaxBeyondShare * static_cast<double>(trace.step.size())) {
+    return;
+  }
+  refuse("schedule: learning rate 0 from step ", end,
+         " on, expected above 0 at most of the log, "
+         "whose steps are ",
+         trace.step.front(), " to ", trace.step.back(), ": a schedule counts the steps of the log");
+}
+
 }  // namespace
 
 Rates rates_of(TraceView trace, const Schedule& schedule, double horizon) {
@@ -77,6 +100,7 @@ Rates rates_of(TraceView trace, const Schedule& schedule, double horizon) {
   }
   const bool logged = !trace.lr.empty();
   if (logged) refuse_contradiction(trace, scheduled, schedule);
+  refuse_other_unit(trace, schedule);
 
   Rates rates;
   for (std::size_t i = 0; i < trace.step.size(); ++i) {
