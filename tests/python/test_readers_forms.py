@@ -320,6 +320,21 @@ def test_a_column_of_runs_gives_a_trace_each(column: str, tmp_path: Path) -> Non
             assert not run.notes
 
 
+def test_a_table_with_a_column_for_each_run_is_read_as_the_cookbook_says(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rows = [f"{i},{loss(i)},{loss(i) + 1 if i < 15 else ''}\n" for i in range(1, 21)]
+    file = write(tmp_path / "sweep.csv", "step,run_a,run_b\n" + "".join(rows))
+    frame = pandas.read_csv(file)
+    melted = gp.read_traces(frame.melt("step", var_name="run", value_name="loss"))
+    assert [(run.name, run.metric) for run in melted] == [("run_a", "loss"), ("run_b", "loss")]
+    named = [gp.read_traces(file, metric=each.metric)[0] for each in gp.metrics_of(file)]
+    assert [run.metric for run in named] == ["run_a", "run_b"]
+    for runs in (melted, named):
+        check(runs[0], [*range(1, 21)], [loss(i) for i in range(1, 21)])
+        check(runs[1], [*range(1, 15)], [loss(i) + 1 for i in range(1, 15)])
+
+
 def test_two_columns_of_runs_tell_each_run_apart(tmp_path: Path) -> None:
     rows = "".join(
         f"{model},{seed},{i},{loss(i) + ord(model) + seed}\n"
