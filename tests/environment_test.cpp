@@ -56,6 +56,20 @@ TEST(EnvironmentTest, AllWeightOnOneObjectiveIsThePlannerWithIt) {
             simulate(workload, "best_value:energy").jobs.end_s);
 }
 
+TEST(EnvironmentTest, WeightsOfObjectivesThatTheTiersSayNothingOfAreTaken) {
+  Workload workload = random_tiers(4, 30);
+  for (Tier& tier : workload.tiers) tier.idle_watts = tier.busy_watts = 0;
+  Environment environment({.weights_for_s = 900});
+  environment.reset(workload, 0);
+  const std::vector<double> weights(static_cast<std::size_t>(environment.actions()), 1.0);
+  while (!environment.done()) (void)environment.step(weights);
+  EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, "best_value:edp"); }),
+            "plan: objective is 'edp', no tier has idle_watts or busy_watts");
+  Environment counts({.simulation = {.carbon_g_per_kwh = {100}}});
+  EXPECT_EQ(message_of<InputError>([&] { counts.reset(workload, 0); }),
+            "simulate: carbon_g_per_kwh is given, no tier has idle_watts or busy_watts");
+}
+
 TEST(EnvironmentTest, BeforeAnEpisodeEachQuestionIsRefusedInASentence) {
   Environment environment;
   const std::string want = "environment: reset() begins an episode, it comes first";

@@ -377,7 +377,7 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
             "plan: objective 'jct' has weight -1, expected 0 or more and finite");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 0}}}),
             "plan: every objective has weight 0, expected one above 0");
-  EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 1}}}), "");
+  EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::quality, 1}}}), "");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}}, .combine = Combine::in_order}),
             "");
   EXPECT_EQ(refused(cluster, {.objectives = {{static_cast<Objective>(99), 1}}}),

@@ -161,6 +161,7 @@ TEST(ViolationsTest, TenThousandPlansOfRandomSnapshotsHaveNone) {
     Cluster cluster;
     cluster.now_s = 1e5;
     cluster.tiers[0].busy_watts = 200, cluster.tiers[1].busy_watts = 300;
+    cluster.tiers[0].price_per_gpu_hour = 1, cluster.tiers[1].price_per_gpu_hour = 2;
     std::int64_t idle = cluster.tiers[0].gpus();
     const std::int64_t jobs = draw.below(id % 20 == 0 ? 60 : 20);
     for (std::int64_t j = 0; j < jobs; ++j) {

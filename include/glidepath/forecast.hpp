@@ -121,9 +121,10 @@ inline constexpr std::array kShownLevels{0.1, 0.5, 0.9};
 /// `schedule`, `past` and `levels` are borrowed: they must outlive the call.
 struct ForecastOptions {
   /// Learning rate of the whole run. Where the trace logged a rate, that one counts for the past;
-  /// InputError where the schedule contradicts the log. A schedule that is constant or zero changes
-  /// no forecast: it has no effect that could be foreseen. After its last step no time passes in
-  /// the clock of the learning rate.
+  /// InputError where the schedule contradicts the log. A schedule that is zero changes no
+  /// forecast, nor does a constant one unless the log begins late: it has no effect that could be
+  /// foreseen, but tells of the time before the log. After its last step no time passes in the
+  /// clock of the learning rate.
   const Schedule* schedule = nullptr;
   const PastRuns* past = nullptr;  ///< of the same direction
   /// In (0, 1), increasing; empty = default_levels(). Refused by reach() and best_so_far().

@@ -224,7 +224,8 @@ struct Quota {
 
 /// What a plan must keep to, whatever it would be worth otherwise; `violations` checks the same.
 struct PlanLimits {
-  /// Power of all GPUs in use together. Set it to what the room or the contract allows.
+  /// Power of all GPUs in use together. Set it to what the room or the contract allows. Refused
+  /// where no tier has watts.
   double power_cap_w = std::numeric_limits<double>::infinity();
   /// Users and groups without an entry are not limited.
   std::vector<Quota> user_quota{}, group_quota{};
@@ -255,7 +256,8 @@ struct PlanOptions {
   Combine combine = Combine::weighted;
   /// Share of its best value that each objective in order may give up for those after it.
   double slack = 0;
-  /// Seconds until the next plan: the horizon of `quality`, `deadline` and `fairness`.
+  /// Seconds until the next plan: the horizon of `quality`, `deadline` and `fairness`, and the time
+  /// that a job without a forecast is taken to need at least.
   double round_s = 360;
   /// As in RoundOptions; plans of live jobs rest on forecasts and need less.
   double gap = 0.02;
@@ -264,7 +266,8 @@ struct PlanOptions {
   /// Past this quantile of its forecast a job is served by least attained service: its forecast was
   /// wrong. Lower it where forecasts are poor.
   double outrun_probability = 0.95;
-  /// Value of a joule saved, taken off every option: for a trade of time against energy.
+  /// Value of a joule saved, taken off every option: for a trade of time against energy. Refused
+  /// where no tier has watts.
   double joule_value = 0;
   /// Measured pairs for `limits.sharing`; others are predicted. Borrowed: must outlive the call.
   const Pairs* pairs = nullptr;
@@ -281,7 +284,10 @@ struct PlanOptions {
 /// The plan of one round. A job that is broken (a negative or NaN number, an option of an unknown
 /// tier, none that fits, GPUs that it may not lose and that match none of its options) gets no GPU
 /// and the reason "cannot be planned: ..."; the plan of the others is that without it. Throws
-/// InputError naming the job on a repeated id, or an allocation of an unknown job or tier.
+/// InputError naming the job on a repeated id, or an allocation of an unknown job or tier; naming
+/// an option that is out of range or has nothing to act on: `power_cap_w`, `joule_value` and the
+/// objectives `energy` and `edp` where no tier has watts, `cost` where none has a price, `slack`
+/// without objectives in order, `pairs` without sharing, `learned` without that objective.
 [[nodiscard]] Plan plan(const Snapshot& snapshot, const PlanOptions& options = {});
 
 /// The built-in values of the objective `learned`: weights, and the ranges in which they hold.

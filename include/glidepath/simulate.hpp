@@ -151,7 +151,8 @@ class ForecastMemo;
 
 struct SimulationOptions {
   std::uint64_t seed = 0;
-  double restart_s = 0;               ///< GPUs held without progress at each start after the first
+  double restart_s = 0;  ///< GPUs held without progress at each start after the first; refused by
+                         ///< max_min, max_min_unaware, fifo_perf and isolated, as is that of a job
   std::optional<double> session_s{};  ///< length of a session; empty = that of the policy
   std::optional<double> round_s{};    ///< also decide every so often; empty = as the policy does
   std::optional<double> forecast_sigma{};  ///< policies see duration exp(N(0, sigma)) of a job
@@ -159,7 +160,7 @@ struct SimulationOptions {
   bool knows_phases = true;  ///< false = to policies a job goes on at the speed of its present
                              ///< phase; then without forecast_sigma
   std::optional<bool> stop_at_target{};  ///< a job with a curve ends at its target; empty = as
-                                         ///< the policy does
+                                         ///< the policy does; true is refused without curves
   Failures failures{};
   NodeSleep sleep{};
   bool in_nodes = false;  ///< a gang up to a node sits on one node, a larger one on whole nodes and
@@ -167,10 +168,11 @@ struct SimulationOptions {
                           ///< for waits on
   Sharing sharing = Sharing::exclusive;  ///< how two jobs share GPUs, where a plan says they do
   std::optional<int> user_gpus{};        ///< GPUs one user may hold, under slurm_backfill and plans
-  std::vector<double>
-      carbon_g_per_kwh{};                ///< of each hour from time 0 on, repeated; empty = unknown
-  std::optional<PlanOptions> planner{};  ///< of policies that call plan(); its sharing and in_nodes
-                                         ///< are those above
+  std::vector<double> carbon_g_per_kwh{};  ///< of each hour from time 0 on, repeated; empty =
+                                           ///< unknown; refused where no tier has watts
+  /// Of policies that call plan(), refused as plan() would. Its sharing, in_nodes and round_s are
+  /// those above and refused here, as is group_quota: the jobs of a workload have no groups.
+  std::optional<PlanOptions> planner{};
   /// Under `fair_finish`: finish-time fairness at which a job goes before all others, see
   /// Simulation::worst_ftf; empty = 2.
   std::optional<double> max_ftf{};
@@ -295,7 +297,7 @@ struct PolicyInfo {
 
 /// Runs the workload to its end under a policy by name, or under "best_value:" and the name of an
 /// Objective. Throws InputError naming an unknown policy and the known ones, an option that it does
-/// not read, and as validate() does.
+/// not read or that has nothing to act on in this workload, and as validate() does.
 [[nodiscard]] Simulation simulate(const Workload& workload, std::string_view policy,
                                   const SimulationOptions& options = {});
 /// The same under any policy, which decides at each arrival, end of a job, end of a session and
@@ -372,8 +374,9 @@ struct Moment {
 // ---- an environment for learning
 
 struct EnvironmentOptions {
-  /// stop_at_target is on unless it is false. Options that only some policies read are refused:
-  /// session_s, round_s, sharing, user_gpus, planner, max_ftf, long_share and patience.
+  /// stop_at_target is on unless it is false. Refused are `seed`, which reset() takes, and the
+  /// options that only some policies read: session_s, round_s, sharing, user_gpus, planner,
+  /// max_ftf, long_share and patience.
   SimulationOptions simulation{};
   int slots = 32;   ///< waiting jobs that are seen and can be started, in order of submission
   int running = 8;  ///< running jobs that are seen and can be preempted, the longest first

@@ -299,8 +299,9 @@ def forecast(
         Strictly increasing steps past the last observed one.
     schedule : Schedule, optional
         Learning rate of the whole run. Where the trace logged a rate, that one counts for the past.
-        A constant schedule changes no forecast: it has no effect that could be foreseen. Of a log
-        that begins early at most seven tenths of the forecast go by the schedule.
+        A constant schedule changes no forecast, unless the log begins late: it has no effect that
+        could be foreseen, but tells of the time before the log. Of a log that does not begin late
+        at most seven tenths of the forecast go by the schedule.
     past : PastRuns or list of Trace, optional
         Finished runs of the same user, model or study and direction. They become curve shapes,
         which count as far as these runs forecast each other; a plain list serves as shapes only,

@@ -141,7 +141,7 @@ class Simulation(Result):
     gpu_seconds, utilization, energy_kwh : float
         GPUs held, their share of all GPU-seconds, and the energy of all GPUs over the makespan; up
         to when a job that does not end last gave GPUs back, if that is later. The energy is 0 where
-        no tier has watts; the command line writes null then, for the carbon too.
+        no tier has watts; the command line writes null then.
     carbon_kg : float
         Emitted for that energy; NaN without an intensity.
     worst_ftf, share_unfair : float
@@ -278,7 +278,8 @@ def simulate(
         direction ``max`` and its target are taken from 1 or 100, where the curve lies between 0
         and that, else from 0: losses, as `plan` takes them.
     seed : int
-        Seed of forecast errors and failures.
+        Seed of forecast errors and failures, 0 or more. A run that draws neither is the same for
+        every seed, so that a comparison can give one to all of its policies.
     restart_s : float
         GPUs are held without progress at each start after the first. Those that divide time, from
         ``max_min`` to ``isolated``, start jobs at once and refuse it.
@@ -294,7 +295,7 @@ def simulate(
         speed of its present phase; ``forecast_sigma`` is then refused.
     stop_at_target : bool, optional
         A job with a curve ends where the curve reaches its target; by default as the policy
-        does, see `policies`.
+        does, see `policies`. True is refused where no job has a curve.
     failures : mapping, optional
         ``node_every_s`` (mean time that a node is up), ``repair_s`` (3600), ``job_every_s`` (mean
         running time between crashes of a job), ``checkpoint_s`` (time between checkpoints; 0 loses
@@ -310,10 +311,11 @@ def simulate(
     user_gpus : int, optional
         GPUs that one user may hold, under ``slurm_backfill`` and policies that call `plan`.
     carbon_g_per_kwh : float or sequence of float, optional
-        Intensity, or that of each hour, repeated.
+        Intensity, or that of each hour, repeated; refused where no tier says its watts.
     planner : mapping, optional
         Keyword arguments of `plan` for policies that call it: ``objective`` (``best_value`` alone),
-        ``max_wait_s`` ...
+        ``max_wait_s`` ... What `plan` refuses for these tiers is refused, and ``round_s``,
+        ``in_nodes`` and ``sharing``, which are options above.
     max_ftf : float, optional
         Finish-time fairness at which ``fair_finish`` puts a job before all others (2).
     long_share : float, optional

@@ -97,6 +97,12 @@ void check_targets(const Workload& workload, const SimulationOptions& options) {
   refuse("simulate: stop_at_target is for jobs with curves, the workload has none");
 }
 
+/// Carbon is that of energy.
+void check_carbon(const Workload& workload, const SimulationOptions& options) {
+  if (options.carbon_g_per_kwh.empty() || detail::has_power(workload.tiers)) return;
+  refuse("simulate: carbon_g_per_kwh is given, no tier has idle_watts or busy_watts");
+}
+
 /// Shares of time have neither failures nor nodes, and no start takes time.
 void check_shares(const PolicyInfo& policy, const Workload& workload,
                   const SimulationOptions& options) {
@@ -125,6 +131,7 @@ void check_planner(const detail::PolicyTraits& traits, const Workload& workload,
   if (traits.order_queue == &detail::run_learned) asked.objectives = {{Objective::learned, 1.0}};
   asked.limits.sharing = options.sharing;
   detail::check_options(asked, {.tiers = workload.tiers});
+  detail::check_objectives(asked, workload.tiers);
   if (!asked.learned.empty()) (void)detail::LearnedValues(asked.learned);
 }
 
@@ -207,6 +214,7 @@ void detail::check_run(const Workload& workload, const SimulationOptions& option
   check_phases(workload, options);
   check_sigma(workload, options);
   check_targets(workload, options);
+  check_carbon(workload, options);
 }
 
 std::string_view name(JobOutcome outcome) noexcept {

@@ -76,7 +76,10 @@ void plan_live(Case& given) {
   for (int t = given.between(1, 3); t > 0; --t) {
     tiers.push_back({.name = std::string(1, static_cast<char>('a' + t)),
                      .nodes = given.between(1, 3),
-                     .gpus_per_node = given.between(1, 4)});
+                     .gpus_per_node = given.between(1, 4),
+                     .idle_watts = 20,
+                     .busy_watts = 300,
+                     .price_per_gpu_hour = 2});
   }
   std::vector<Job> jobs;
   for (int j = 0; j < count; ++j) jobs.push_back(job_of(given, j, static_cast<int>(tiers.size())));

@@ -98,7 +98,9 @@ def test_broken_snapshots_are_refused_by_name() -> None:
 
 def test_objectives_and_limits_by_name() -> None:
     jobs = [job(i, [1000.0 + i], user="ada" if i < 4 else "bob") for i in range(10)]
-    snapshot = cluster(jobs)
+    known: dict[str, float] = {"idle_watts": 20, "busy_watts": 300, "price_per_gpu_hour": 2}
+    tiers = [gp.Tier("slow", 2, 2, memory_gb=11, **known), gp.Tier("fast", 1, 2, memory_gb=24)]
+    snapshot = gp.Snapshot(tiers, jobs)
     for objective in ("jct", "known_size", "quality", "deadline", "fairness", "energy", "cost"):
         plan = gp.plan(snapshot, objective=objective, user_quota={"ada": 1})
         assert gp.violations(snapshot, plan) == []
@@ -121,7 +123,7 @@ def test_goals_in_order_and_a_plan_checked_against_its_limits() -> None:
     found = gp.violations(snapshot, gp.plan(snapshot), **tight)
     assert found == ["the user '' holds 3 GPUs, the quota is 1"]
     with pytest.raises(gp.InputError, match="slack is -1, expected 0 to less than 1"):
-        gp.plan(snapshot, objective=["jct", "cost"], slack=-1)
+        gp.plan(snapshot, objective=["jct", "deadline"], slack=-1)
     with pytest.raises(TypeError, match=r"whole numbers of GPUs, got .ada.: 2"):
         gp.plan(snapshot, user_quota={"ada": 2.5})  # type: ignore[dict-item]
 
