@@ -90,6 +90,14 @@ struct Where {
     throw py::type_error(std::string(record) + ": " + std::string(field) + " is " +
                          on_one_line(value) + ", expected " + std::string(expected));
   }
+  /// Refuses a whole number that so many bits do not hold: its type is right, its value is not.
+  [[noreturn]] void refuse_range(py::handle value, bool from_zero, std::size_t bits) const {
+    const bool negative = from_zero && value.attr("__index__")() < py::int_(0);
+    throw InputError(
+        std::string(record) + ": " + std::string(field) + " is " + on_one_line(value) +
+        ", expected " +
+        (negative ? "0 or more" : "a whole number of at most " + std::to_string(bits) + " bits"));
+  }
 };
 
 /// What `name_of` gives of each, as a sentence lists it.
@@ -173,7 +181,7 @@ struct Convert<M> {
     py::detail::make_caster<M> caster;
     if (!caster.load(value, true)) {
       PyErr_Clear();
-      where.refuse(value, "a whole number of at most " + std::to_string(8 * sizeof(M)) + " bits");
+      where.refuse_range(value, std::is_unsigned_v<M>, 8 * sizeof(M));
     }
     return py::detail::cast_op<M>(caster);
   }

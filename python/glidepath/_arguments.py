@@ -54,17 +54,29 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except (AttributeError, TypeError) as error:
-            sentence = _refusal(function, args, kwargs, error)
-            if sentence is None:
+            refused = _refusal(function, args, kwargs, error)
+            if refused is None:
                 raise
+        except InputError as error:
+            if not _RECORD.match(str(error)):
+                raise
+            refused = InputError(_RECORD.sub(f"{_verb(function)}: ", str(error)))
         except OverflowError as error:
             large = _too_large(function, args, kwargs) if _is_ours(error) else None
             if large is None:
                 raise
             raise InputError(large) from None
-        raise TypeError(sentence)
+        raise refused
 
     return call
+
+
+# A record of options at the head of a sentence, where the reader knows the function alone.
+_RECORD = re.compile(r"^\w+(?:Options|Limits|Record): ")
+
+
+def _verb(function: Callable[..., Any]) -> str:
+    return function.__qualname__.removesuffix(".__init__")
 
 
 class Checked:
@@ -159,7 +171,7 @@ def _refusal(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     error: AttributeError | TypeError,
-) -> str | None:
+) -> TypeError | InputError | None:
     """Say what is wrong with the arguments; None where it is not they or the error says it."""
     if not _is_ours(error):
         return None
@@ -168,36 +180,48 @@ def _refusal(
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:  # one too many, or one that is missing
         return None
-    verb, hints = function.__qualname__.removesuffix(".__init__"), hints_of(function)
-    said = re.sub(r"^\w+(?:Options|Limits|Record): ", f"{verb}: ", str(error))
+    verb, hints = _verb(function), hints_of(function)
+    said = _RECORD.sub(f"{verb}: ", str(error))
     if said.startswith(f"{verb}: "):
-        return said
+        return TypeError(said)
     for name, value in given.items():
         parameter = signature.parameters[name]
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if name in hints and not _fits(value, hints[name]):
-            return f"{verb}: {name} is {_shown(value)}, expected {_words(hints[name])}"
-    if re.search("incompatible (?:function|constructor) arguments", str(error)):
-        whole = (int, int | None)
-        wholes = {
-            name: value
-            for name, value in given.items()
-            if hints.get(name) in whole and value is not None
-        }
-        for name, value in given.items():
-            if isinstance(value, str) and not _is_encodable(value):
-                return f"{verb}: {name} is {_shown(value)}, expected text that UTF-8 can hold"
-        for name, value in wholes.items():
-            if not 0 <= value < 2**63:
-                return f"{verb}: {name} is {value}, expected a whole number of at most 64 bits"
-        for name, value in wholes.items():
-            if value >= 2**31:
-                return f"{verb}: {name} is {value}, expected a whole number of at most 31 bits"
-        for name, value in given.items():
-            if misfit := _misfit(value, hints.get(name)):
-                return f"{verb}: {name}{misfit}"
-        return _too_large(function, args, kwargs) or f"{verb}: an argument has the wrong type"
+            return TypeError(f"{verb}: {name} is {_shown(value)}, expected {_words(hints[name])}")
+    if not re.search("incompatible (?:function|constructor) arguments", str(error)):
+        return None
+    for name, value in given.items():
+        if isinstance(value, str) and not _is_encodable(value):
+            return TypeError(
+                f"{verb}: {name} is {_shown(value)}, expected text that UTF-8 can hold"
+            )
+    if beyond := _beyond_range(given, hints):
+        return InputError(f"{verb}: {beyond}")
+    for name, value in given.items():
+        if misfit := _misfit(value, hints.get(name)):
+            return TypeError(f"{verb}: {name}{misfit}")
+    large = _too_large(function, args, kwargs)
+    return TypeError(large or f"{verb}: an argument has the wrong type")
+
+
+def _beyond_range(given: Mapping[str, Any], hints: Mapping[str, Any]) -> str | None:
+    """Say which whole number the library has no room for: its type is right, its value is not."""
+    wholes = {
+        name: value
+        for name, value in given.items()
+        if hints.get(name) in (int, int | None) and value is not None
+    }
+    for name, value in wholes.items():
+        if value < 0:
+            return f"{name} is {value}, expected 0 or more"
+    for name, value in wholes.items():
+        if value >= 2**63:
+            return f"{name} is {value}, expected a whole number of at most 64 bits"
+    for name, value in wholes.items():
+        if value >= 2**31:
+            return f"{name} is {value}, expected a whole number of at most 31 bits"
     return None
 
 

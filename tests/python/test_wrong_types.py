@@ -74,10 +74,6 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.forecast_batch(STEP, [LOSS], 4000, threads=1.5),
         "forecast_batch: threads is 1.5, expected a whole number",
     ),
-    "starts beyond what counts them": (
-        lambda: ANY.fit(RUN, starts=2**40),
-        "fit: starts is 1099511627776, expected a whole number of at most 31 bits",
-    ),
     "one tier among others": (
         lambda: ANY.Workload([*TIERS, {"name": "a"}], workload().jobs),
         f"Workload: tiers[{len(TIERS)}] is {{'name': 'a'}}, expected a Tier",
@@ -152,14 +148,6 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.start_times(QUEUE, recent=None),
         "start_times: recent is None, expected a list",
     ),
-    "seed": (
-        lambda: ANY.start_times(QUEUE, seed=-1),
-        "start_times: seed is -1, expected a whole number of at most 64 bits",
-    ),
-    "a number that no processor counts": (
-        lambda: gp.fit_batch([RUN], threads=2**31),
-        f"fit_batch: threads is {2**31}, expected a whole number of at most 31 bits",
-    ),
     "gpus": (
         lambda: ANY.Workload.from_trace("jobs.csv", gpus=4.0),
         "Workload.from_trace: gpus is 4.0, expected a whole number",
@@ -229,10 +217,6 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.bench.reach([RUN], max_runs="4"),
         "reach: max_runs is '4', expected a whole number",
     ),
-    "seed of users": (
-        lambda: ANY.generate_workload("folder", users=2, seed=-1),
-        "generate_workload: seed is -1, expected a whole number of at most 64 bits",
-    ),
     "axes": (
         lambda: ANY.forecast(RUN, 4000).plot(ax="x"),
         "plot: ax is 'x', expected axes of matplotlib",
@@ -279,6 +263,55 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize(("call", "sentence"), SENTENCES.values(), ids=SENTENCES.keys())
 def test_a_wrong_type_is_named_in_one_sentence(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(TypeError) as error:
+        call()
+    assert str(error.value) == sentence
+
+
+BEYOND: dict[str, tuple[Callable[[], object], str]] = {
+    "starts": (
+        lambda: gp.fit(RUN, starts=2**40),
+        "fit: starts is 1099511627776, expected a whole number of at most 31 bits",
+    ),
+    "threads": (
+        lambda: gp.fit_batch([RUN], threads=2**31),
+        f"fit_batch: threads is {2**31}, expected a whole number of at most 31 bits",
+    ),
+    "gpus": (
+        lambda: gp.Option(0, 2**40, 1.0),
+        "Option: gpus is 1099511627776, expected a whole number of at most 32 bits",
+    ),
+    "a large seed": (
+        lambda: gp.simulate(workload(), "fifo", seed=2**64),
+        f"simulate: seed is {2**64}, expected a whole number of at most 64 bits",
+    ),
+    "seed of a simulation": (
+        lambda: gp.simulate(workload(), "fifo", seed=-1),
+        "simulate: seed is -1, expected 0 or more",
+    ),
+    "seed of a comparison": (
+        lambda: gp.compare(workload(), ["fifo"], seeds=[-1]),
+        "compare: seed is -1, expected 0 or more",
+    ),
+    "seed of starts": (
+        lambda: gp.start_times(QUEUE, seed=-1),
+        "start_times: seed is -1, expected 0 or more",
+    ),
+    "seed of pods": (
+        lambda: gp.place_pods([], [], seed=-1),
+        "place_pods: seed is -1, expected 0 or more",
+    ),
+    "seed of users": (
+        lambda: gp.generate_workload("folder", users=2, seed=-1),
+        "generate_workload: seed is -1, expected 0 or more",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), BEYOND.values(), ids=BEYOND.keys())
+def test_a_whole_number_out_of_range_is_of_the_right_type(
+    call: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(gp.InputError) as error:
         call()
     assert str(error.value) == sentence
 
