@@ -61,19 +61,26 @@ Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<
 }
 
 std::vector<Fit> fit_traces(const std::vector<ArrayLike>& steps,
-                            const std::vector<ArrayLike>& losses, const std::string& family,
-                            const std::string& robust, double lowest_floor, double from_step,
+                            const std::vector<ArrayLike>& losses,
+                            const std::vector<ArrayLike>& weights, const std::string& family,
+                            const std::string& robust, double lowest_floor,
+                            const std::string& solver, std::optional<int> starts, double from_step,
                             int threads) {
   std::vector<DoubleArray> columns;
   std::vector<TraceView> traces;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     columns.push_back(borrow(steps[i], "step"));
     columns.push_back(borrow(losses[i], "loss"));
-    traces.push_back({.step = view(columns[2 * i]), .loss = view(columns[2 * i + 1])});
+    traces.push_back({.step = view(columns.end()[-2]), .loss = view(columns.back())});
+    if (weights.empty()) continue;
+    columns.push_back(borrow(weights[i], "weight"));
+    traces.back().weight = view(columns.back());
   }
   const FitOptions options{.family = family_or_auto(family),
                            .robust = robust_named(robust),
                            .lowest_floor = lowest_floor,
+                           .solver = solver_named(solver),
+                           .starts = starts,
                            .from_step = from_step};
   const Execution execution = execution_of(threads);
   const LongCall call;
@@ -319,8 +326,8 @@ void bind_fit(py::module_& module) {
   bind_fits(module);
   module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a,
              "lowest_floor"_a, "solver"_a, "starts"_a, "from_step"_a);
-  module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "family"_a, "robust"_a,
-             "lowest_floor"_a, "from_step"_a, "threads"_a);
+  module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "weights"_a, "family"_a, "robust"_a,
+             "lowest_floor"_a, "solver"_a, "starts"_a, "from_step"_a, "threads"_a);
   module.def("fit_rows", &fit_rows, "step"_a, "loss"_a, "family"_a, "lowest_floor"_a, "from_step"_a,
              "threads"_a);
   module.def("fit_schedule_law", &fit_law, "traces"_a, "kind"_a);

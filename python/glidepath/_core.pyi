@@ -1844,9 +1844,12 @@ def fit(
 def fit_batch(
     steps: collections.abc.Sequence[ArrayLike],
     losses: collections.abc.Sequence[ArrayLike],
+    weights: collections.abc.Sequence[ArrayLike],
     family: str,
     robust: str,
     lowest_floor: Float,
+    solver: str,
+    starts: Int | None,
     from_step: Float,
     threads: Int,
 ) -> list[FitRecord]: ...

@@ -104,6 +104,9 @@ def fit_batch(
     family: str = "auto",
     robust: bool | str = False,
     lowest_floor: float | None = None,
+    weight: Iterable[ArrayLike] | None = None,
+    solver: str = "closed_form",
+    starts: int | None = None,
     from_step: float | None = None,
     threads: int = 0,
 ) -> list[Fit]: ...
@@ -125,6 +128,9 @@ def fit_batch(
     family: str = "auto",
     robust: bool | str = False,
     lowest_floor: float | None = None,
+    weight: Iterable[ArrayLike] | None = None,
+    solver: str = "closed_form",
+    starts: int | None = None,
     from_step: float | None = None,
     threads: int = 0,
 ) -> list[Fit] | FitBatch:
@@ -142,6 +148,10 @@ def fit_batch(
         As in `fit`; for traces only.
     lowest_floor, from_step : float, optional
         As in `fit`, in the units of the loss and of the steps.
+    weight : iterable of array_like, optional
+        As in `fit`, one for each trace; for traces only.
+    solver, starts : optional
+        As in `fit`; for traces only.
     threads : int, optional
         0 uses all cores. The answer is the same for any number, and for any split of the rows.
 
@@ -160,18 +170,23 @@ def fit_batch(
         records = _core.fit_batch(
             steps=[trace.step for trace in kept],
             losses=[trace.loss for trace in kept],
+            weights=_weights(weight, len(kept)),
             family=family,
             robust=_robust(robust),
             lowest_floor=_or_none(lowest_floor),
+            solver=solver,
+            starts=starts,
             from_step=_or_none(from_step),
             threads=threads,
         )
         return [Fit._of(record) for record in records]
     refuse_traces(step, "fit_batch")
-    if _robust(robust) != "none":
-        raise InputError(
-            "fit_batch: robust is for traces, rows over shared steps are fitted by least squares"
-        )
+    _refuse_of_traces(
+        robust=_robust(robust) != "none",
+        weight=weight is not None,
+        solver=solver != "closed_form",
+        starts=starts is not None,
+    )
     found = _core.fit_rows(
         step=unmasked(step),
         loss=unmasked(loss),
@@ -184,6 +199,25 @@ def fit_batch(
     for column in (*params.values(), sigma, status):
         column.flags.writeable = False
     return FitBatch(family=found.family, params=params, sigma=sigma, status=status)
+
+
+def _weights(weight: Iterable[ArrayLike] | None, traces: int) -> list[ArrayLike]:
+    if weight is None:
+        return []
+    weights = list(weight)
+    if len(weights) != traces:
+        raise InputError(
+            f"fit_batch: weight has {len(weights)} columns, expected {traces}, one for each trace"
+        )
+    return weights
+
+
+def _refuse_of_traces(**given: bool) -> None:
+    """Refuse for rows what only a fit of traces reads."""
+    for name in (name for name, is_given in given.items() if is_given):
+        raise InputError(
+            f"fit_batch: {name} is for traces, rows over shared steps are fitted by least squares"
+        )
 
 
 @checked

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -320,6 +321,19 @@ def test_the_published_parameters_predict_as_was_published(
         law = gp.ScheduleLaw("multi_power", "converged", params, 0.0, 0.0, 0)
         # where between two logged steps the rate jumped is not in the traces
         assert scores(law, published_runs[size])[0] == pytest.approx(r2, abs=4e-4)
+
+
+def test_a_batch_of_traces_takes_what_one_fit_takes() -> None:
+    run, other = sample("pow3"), sample("exp3")
+    first, second = np.linspace(1, 2, len(run)), np.linspace(2, 1, len(other))
+    assert gp.fit_batch([run, other], family="pow3", weight=[first, second]) == [
+        gp.fit(run, family="pow3", weight=first),
+        gp.fit(other, family="pow3", weight=second),
+    ]
+    options: dict[str, Any] = {"family": "pow3", "solver": "ceres", "starts": 2}
+    assert gp.fit_batch([run, other], **options) == [
+        gp.fit(run, **options), gp.fit(other, **options)
+    ]  # fmt: skip
 
 
 def test_a_tuple_of_steps_and_losses_is_a_trace_and_anything_else_is_refused() -> None:

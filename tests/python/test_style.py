@@ -453,6 +453,7 @@ PYTHON_ONLY_PARAMETERS: dict[str, set[str]] = {
     },
     "evaluate_batch": {"family", "params"},  # of CurvesView
     "fit": {"weight"},  # of TraceView
+    "fit_batch": {"weight"},  # of TraceView
     "fit_scaling": {"batch_per_gpu", "gpus", "nodes", "seconds"},  # of StepTime
     "plan": {"objective"},  # objectives and combine
     "read_traces": {"pattern"},  # a regular expression of Python, with named groups

@@ -150,7 +150,7 @@ def _call_row(family: str, step: Floats, losses: Floats) -> Row:
             gp.fit(trace, family=family)
 
     def together() -> None:
-        _core.fit_batch(*columns, family, "none", -np.inf, -np.inf, 1)
+        _core.fit_batch(*columns, [], family, "none", -np.inf, "closed_form", None, -np.inf, 1)
 
     # The least of many turns: a difference of microseconds drowns in what else a machine does.
     least = [float("inf")] * 2
