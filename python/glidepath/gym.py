@@ -38,10 +38,22 @@ RUNNING_FEATURES: tuple[str, ...] = _core.RUNNING_FEATURES
 OBJECTIVES: tuple[str, ...] = _core.OBJECTIVES
 
 _SIMULATION = (
-    "restart_s", "forecast_sigma", "stop_at_target", "failures", "sleep", "in_nodes",
+    "restart_s", "forecast_sigma", "knows_phases", "stop_at_target", "failures", "sleep",
+    "in_nodes", "carbon_g_per_kwh", "unfair_above",
 )  # fmt: skip
 
 Floats = NDArray[np.float32]
+
+
+def _check_whole(name: str, value: Any, bits: int) -> None:
+    if not isinstance(value, (int, np.integer)):
+        raise InputError(f"environment: {name} is {value!r:.40}, expected a whole number")
+    if value < 0:
+        raise InputError(f"environment: {name} is {value!r:.40}, expected 0 or more")
+    if value >= 1 << bits:
+        raise InputError(
+            f"environment: {name} is {value!r:.40}, expected a whole number of at most {bits} bits"
+        )
 
 
 class _Batch:
@@ -63,6 +75,9 @@ class _Batch:
                 raise TypeError(f"environment: no option {name!r}, expected one of {read}")
             if name not in _SIMULATION:
                 raise InputError(f"environment: does not read {name}, but {', '.join(_SIMULATION)}")
+        intensity = simulation.get("carbon_g_per_kwh")
+        if intensity is not None:
+            simulation = {**simulation, "carbon_g_per_kwh": np.atleast_1d(intensity)}
         drawn = [workloads] if isinstance(workloads, Workload) else workloads
         known: Any = drawn
         if not isinstance(known, Sequence) or not all(isinstance(w, Workload) for w in known):
@@ -89,13 +104,18 @@ class _Batch:
         self.reward = np.zeros(count)
         self.terminated = np.zeros(count, np.uint8)
 
+    @staticmethod
+    def check_seed(seed: int | None) -> None:
+        """Refuse what no seed is, before gymnasium does by errors of its own."""
+        if seed is not None:
+            _check_whole("seed", seed, 64)
+
     def reset(self, seed: int, options: Mapping[str, Any] | None) -> None:
         if not isinstance(options, Mapping | None):
             raise InputError(f"environment: options is {options!r:.40}, expected a dict")
         given = dict(options or {})
-        for name, value, bits in (("seed", seed, 64), ("workload", given.get("workload", 0), 31)):
-            if not isinstance(value, (int, np.integer)) or not 0 <= value < 1 << bits:
-                raise InputError(f"environment: {name} is {value!r:.40}, expected a whole number")
+        _check_whole("seed", seed, 64)
+        _check_whole("workload", given.get("workload", 0), 31)
         first = int(given.pop("workload", -1))  # -1: as the seed draws
         if given:
             name = next(iter(given))
@@ -149,8 +169,9 @@ class SchedulingEnv(gymnasium.Env[Floats, Any]):
         Above 0 an action is a weight for each of `OBJECTIVES`, by which the planner decides for so
         long.
     **simulation
-        ``restart_s``, ``forecast_sigma``, ``stop_at_target`` (on unless False), ``failures``,
-        ``sleep`` and ``in_nodes`` of `glidepath.simulate`.
+        ``restart_s``, ``forecast_sigma``, ``knows_phases``, ``stop_at_target`` (on unless False),
+        ``failures``, ``sleep``, ``in_nodes``, ``carbon_g_per_kwh`` and ``unfair_above`` of
+        `glidepath.simulate`.
 
     Notes
     -----
@@ -181,6 +202,7 @@ class SchedulingEnv(gymnasium.Env[Floats, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Floats, dict[str, Any]]:
         """Begin an episode; ``options={"workload": k}`` plays the k-th workload."""
+        self._batch.check_seed(seed)
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(2**62)) if seed is None else seed
         self._batch.reset(drawn, options)
@@ -248,6 +270,7 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Floats, dict[str, Any]]:
         """Begin; ``options={"workload": k}`` plays the workloads k, k + 1 ... in order."""
+        self._batch.check_seed(seed)
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(2**62)) if seed is None else seed
         self._batch.reset(drawn, options)

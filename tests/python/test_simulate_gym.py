@@ -281,14 +281,14 @@ def test_what_no_episode_can_begin_with_is_refused_in_a_sentence() -> None:
         "environment: workload is nan, expected a whole number": lambda: begin(
             options={"workload": float("nan")}
         ),
-        "environment: workload is -1, expected a whole number": lambda: begin(
-            options={"workload": -1}
-        ),
+        "environment: workload is -1, expected 0 or more": lambda: begin(options={"workload": -1}),
         "environment: workload is 1, expected 0 to 0": lambda: begin(options={"workload": 1}),
         "environment: no option 'reset_mask', expected workload": lambda: begin(
             options={"workload": 0, "reset_mask": [True]}
         ),
-        f"environment: seed is {2**64}, expected a whole number": lambda: begin(seed=2**64),
+        f"environment: seed is {2**64}, expected a whole number of at most 64 bits": lambda: begin(
+            seed=2**64
+        ),
     }
     for sentence, call in refused.items():
         with pytest.raises(gp.InputError) as error:
@@ -348,6 +348,38 @@ def test_the_page_has_the_spaces_and_the_features() -> None:
     assert env.observation_space.shape == (slot * 5 + seat * 3 + tier * 1 + rest,)
     assert env.action_space.n == 5 + 3 + 1
     assert f"`Box(0, 1, ({len(OBJECTIVES)},), float32)`" in page
+
+
+def test_an_environment_takes_what_every_policy_reads() -> None:
+    workload = draw(0)
+    env = SchedulingEnv(workload, carbon_g_per_kwh=250.0, unfair_above=1.5)
+    play(env, 0, 0)
+    run, same = env.simulation(), gp.simulate(workload, "first_fit", unfair_above=1.5)
+    assert run.carbon_kg == pytest.approx(run.energy_kwh * 0.25)
+    assert run.share_unfair == same.share_unfair
+    blind = SchedulingEnv(workload, knows_phases=False)
+    with pytest.raises(gp.InputError, match="knows_phases is off, no job has phases"):
+        blind.reset(seed=0)
+
+
+@pytest.mark.parametrize("kind", [SchedulingEnv, SchedulingVectorEnv])
+def test_a_seed_out_of_range_is_refused_as_that_of_a_simulation_is(kind: Any) -> None:
+    for seed, expected in ((-1, "0 or more"), (2**64, "a whole number of at most 64 bits")):
+        sentence = rf"^environment: seed is {seed}, expected {expected}$"
+        with pytest.raises(gp.InputError, match=sentence):
+            kind(draw(0)).reset(seed=seed)
+        with pytest.raises(gp.InputError, match=sentence.replace("environment", "simulate")):
+            gp.simulate(draw(0), "fifo", seed=seed)
+
+
+def test_a_learner_may_weigh_what_the_tiers_say_nothing_of() -> None:
+    jobs = {"job": [1, 2], "submit_s": [0, 0], "gpus": [1, 2], "duration_s": [500, 50]}
+    env = SchedulingEnv(gp.Workload([gp.Tier("a", 2)], jobs), weights_for_s=60)
+    env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, over, _, _ = env.step(np.ones(len(OBJECTIVES), np.float32))
+    assert set(env.simulation().jobs["outcome"]) == {"finished"}
 
 
 def test_a_seed_and_the_actions_say_all() -> None:
