@@ -168,6 +168,42 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: gp.simulate(workload(), "best_value:jct", planner={"objective": "jct"}),
         "simulate: 'best_value:jct' has its own objective, leave that of planner out",
     ),
+    "joules without watts": (
+        lambda: gp.plan(snapshot(), objective="energy"),
+        "plan: objective is 'energy', no tier has idle_watts or busy_watts",
+    ),
+    "a product of them": (
+        lambda: gp.plan(snapshot(), objective={"jct": 1.0, "edp": 0.5}),
+        "plan: objective is 'edp', no tier has idle_watts or busy_watts",
+    ),
+    "cost without prices": (
+        lambda: gp.plan(snapshot(), objective=["jct", "cost"]),
+        "plan: objective is 'cost', no tier has price_per_gpu_hour",
+    ),
+    "joules of a simulation without watts": (
+        lambda: gp.simulate(workload(), "best_value:energy"),
+        "plan: objective is 'energy', no tier has idle_watts or busy_watts",
+    ),
+    "carbon without watts": (
+        lambda: gp.simulate(workload(), "fifo", carbon_g_per_kwh=300.0),
+        "simulate: carbon_g_per_kwh is given, no tier has idle_watts or busy_watts",
+    ),
+    "weight of rows": (
+        lambda: gp.fit_batch([1, 2, 3], [[1, 2, 3]], family="pow2", weight=[[1, 1, 1]]),
+        "fit_batch: weight is for traces, rows over shared steps are fitted by least squares",
+    ),
+    "solver of rows": (
+        lambda: gp.fit_batch([1, 2, 3], [[1, 2, 3]], family="pow2", solver="ceres"),
+        "fit_batch: solver is for traces, rows over shared steps are fitted by least squares",
+    ),
+    "starts of a batch": (
+        lambda: gp.fit_batch([CURVE], starts=4),
+        "fit: starts is for the solver 'ceres' and robust losses",
+    ),
+    "weight of too few": (
+        lambda: gp.fit_batch([CURVE, CURVE], weight=[CURVE.loss]),
+        "fit_batch: weight has 1 columns, expected 2, one for each trace",
+    ),
     "no objective in a dict": (
         lambda: gp.plan(snapshot(), objective={}),
         "plan: no objective",
@@ -201,6 +237,11 @@ def test_what_goes_together_is_accepted() -> None:
     assert gp.solve_round(**ROUND, capacity=[2], watts=[5.0, 9.0], power_cap_w=6.0).value == 1
     # The power of options is a fact about them: without a cap it limits nothing.
     assert gp.solve_round(**ROUND, capacity=[2], watts=[5.0, 9.0]).value == 3
+    # A weight of 0 asks for nothing; a learner weighs what the tiers say nothing of, too.
+    assert gp.plan(snapshot(), objective={"jct": 1.0, "energy": 0.0}).allocations
+    # Jobs without a forecast are taken to need a round at least, whatever the objective.
+    unknown = gp.Snapshot(TIERS, [gp.Job(1, [gp.Option(0, 1, 1.0)])])
+    assert gp.plan(unknown, round_s=60.0).value > gp.plan(unknown, round_s=3600.0).value
     empty: dict[str, Any] = {name: [] for name in ROUND}
     assert gp.solve_round(**empty, capacity=[2], user_quota=[3]).value == 0
     cleaned = gp.clean(CURVE).trace
@@ -319,12 +360,15 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], set[str]]] = {
     ),
     "plan": (
         (gp.plan, gp.reach, gp.generate_workload, gp.Workload.from_trace),
-        {"at_h", "tiers", "plot"},
+        {"at_h", "tiers", "planner", "plot"},
     ),
     "place": ((gp.place_pods,), set()),
     "simulate": (
         (gp.simulate, gp.compare, gp.generate_workload, gp.Workload.from_trace),
-        {"compare", "node_every_h", "repair_min", "job_every_h", "checkpoint_min", "report"},
+        {
+            *("compare", "node_every_h", "repair_min", "job_every_h", "checkpoint_min", "report"),
+            *("sleep_after_min", "sleep_watts", "wake_s"),
+        },
     ),
     "bench accuracy": ((gp.bench.accuracy,), {"method", "cutoff", "out", "plot", "plot_cutoffs"}),
     "bench reach": ((gp.bench.reach,), {"method"}),
@@ -409,6 +453,8 @@ def test_a_flag_without_effect_is_refused(
         ([*once, "--target", "1", "--until-decided"], "--until-decided is for more than one look"),
         ([*once, "--every-s", "5"], "--every-s 5 is for more than one look: leave --once out"),
         ([*simulate, "--checkpoint-min", "5"], "--checkpoint-min is for failures"),
+        ([*simulate, "--sleep-watts", "5"], "--sleep-watts is for nodes that sleep: say"),
+        ([*simulate, "--wake-s", "5"], "--wake-s is for nodes that sleep: say"),
         ([*simulate, "--stop-at-target"], "stop_at_target is for jobs with curves"),
     ):
         assert cli.main(line) == 2

@@ -66,6 +66,23 @@ def test_fit_prints_the_parameters_that_the_library_finds(
     assert f"{row['params']['rate']:.4g}" in out
 
 
+def test_a_fit_has_a_floor_and_a_reference_where_the_line_says_so(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = next(trace for trace in gp.read_traces(curves) if trace.name == "good")
+    line = ("fit", curves, "--run", "good", "--family", "pow3")
+    floor = gp.fit(trace, family="pow3").params["floor"] + 0.1
+    _, (row,) = run_json(capsys, *line, "--lowest-floor", floor)
+    assert row["params"] == gp.fit(trace, family="pow3", lowest_floor=floor).params
+    assert row["params"]["floor"] >= floor
+    _, (row,) = run_json(capsys, *line, "--solver", "ceres")
+    assert row["params"] == gp.fit(trace, family="pow3", solver="ceres").params
+    code, _, err = run(capsys, *line, "--solver", "newton")
+    assert (code, err) == (
+        2, "glidepath: fit: solver is 'newton', expected closed_form or ceres\n"
+    )  # fmt: skip
+
+
 def test_a_warning_status_is_exit_code_one(
     curves: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,6 +271,18 @@ def test_simulate_with_failures_and_carbon(capsys: pytest.CaptureFixture[str]) -
     assert row["carbon_kg"] == pytest.approx(0.4 * row["energy_kwh"])
 
 
+def test_nodes_that_nobody_uses_sleep_where_the_line_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asleep = ("--sleep-after-min", 10, "--sleep-watts", 5, "--wake-s", 120)
+    _, (awake,) = run_json(capsys, "simulate", SUPERCOM, "-p", "fifo")
+    _, (row,) = run_json(capsys, "simulate", SUPERCOM, "-p", "fifo", *asleep)
+    sleep = {"after_s": 600.0, "watts": 5.0, "wake_s": 120.0}
+    same = gp.simulate(gp.read_workload(SUPERCOM), "fifo", sleep=sleep)
+    assert row["energy_kwh"] == same.energy_kwh
+    assert row["energy_kwh"] < awake["energy_kwh"]
+
+
 def test_metrics_that_an_option_asks_for_are_in_the_table_and_on_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -278,13 +307,16 @@ def test_an_energy_of_gpus_without_watts_is_no_number(
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job,submit_s,gpus,duration_s\n0,0,1,100\n1,0,1,50\n")
     for more in ((), ("--seeds", 2, "--forecast-sigma", 1)):
-        carbon = *("simulate", jobs, "--gpus", 1, "-p", "srtf", "--carbon-g-per-kwh", 400), *more
-        code, rows = run_json(capsys, *carbon)
+        line = "simulate", jobs, "--gpus", 1, "-p", "srtf", *more
+        code, rows = run_json(capsys, *line)
         assert code == 0
         assert {(row["energy_kwh"], row["carbon_kg"]) for row in rows} == {(None, None)}
-        code, out, _ = run(capsys, *carbon)
-        assert re.search("│ +– │ +0( ±0)? │ +– │", out)  # kWh, preemptions, kg CO2
-    assert run(capsys, *carbon[:4], "--report", tmp_path / "page.html")[0] == 0
+        code, out, _ = run(capsys, *line)
+        assert re.search("│ +– │ +0( ±0)? │", out)  # kWh, preemptions
+        code, _, err = run(capsys, *line, "--carbon-g-per-kwh", 400)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "carbon_g_per_kwh is given, no tier has idle_watts or busy_watts" in err
+    assert run(capsys, *line[:4], "--report", tmp_path / "page.html")[0] == 0
     assert "<h3>kWh</h3>" not in (tmp_path / "page.html").read_text()
 
 
@@ -1077,6 +1109,31 @@ def test_a_plan_weighs_objectives_as_a_simulation_does(
     assert values["jct:1,energy:3"] not in (values["jct"], values["energy"])
     code, _, err = run(capsys, *line, "jct:1,energy")
     assert (code, err.count("objective is 'jct:1', expected one of jct, known_size")) == (2, 1)
+
+
+def test_a_plan_keeps_to_the_limits_of_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ("plan", SUPERCOM, "--users", 60, "--at-h", 20, "--json")
+    _, free, _ = run(capsys, *line)
+    code, document, err = run(capsys, *line, "--planner", "power_cap_w=2000")
+    assert (code, err) == (0, "")
+    capped = json.loads(document)
+    assert capped["value"] < json.loads(free)["value"]
+    assert all(row["starts_q10"] is None for row in capped["jobs"]), "jct alone is played forward"
+    asked = ("--objective", "jct,energy", "--planner")
+    code, _, _ = run(capsys, *line, "--in-nodes", *asked, "slack=0.1")
+    assert code == 0
+    for given, said in (
+        ("slack=0.1", "plan: slack is 0.1, expected 0 without objectives in order"),
+        ("in_nodes=1", "--planner: in_nodes, say --in-nodes in its place"),
+        ("objective=jct", "--planner: objective, say --objective in its place"),
+        ("group_quota=a:1", "--planner: group_quota, these jobs have no groups"),
+        ("power_cap_w=-1", "plan: power_cap_w is -1, expected 0 or more"),
+        ("max_wait", "--planner: cannot read 'max_wait', expected OPTION=VALUE"),
+    ):
+        code, _, err = run(capsys, *line, "--planner", given)
+        assert (code, err) == (2, f"glidepath: {said}\n")
+    code, _, err = run(capsys, *line, "--planner", "speed=1")
+    assert (code, err.count("glidepath: --planner has no 'speed', expected one of")) == (2, 1)
 
 
 def test_the_hardware_log_of_a_job_says_on_which_gpus_it_fits(

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import slurm_stub
@@ -23,7 +24,7 @@ from slurm_world import CLUSTER_TIERS, TIERS, curve
 from glidepath import cli
 from glidepath.cli import _slurm
 from glidepath.cli._signals import StopSignals
-from glidepath.engines.slurm import ClusterJob, PilotOptions, Slurm
+from glidepath.engines.slurm import ClusterJob, Pilot, PilotOptions, Slurm
 
 
 def _commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: Sequence[ClusterJob]) -> None:
@@ -234,6 +235,30 @@ def test_without_jobs_status_says_how_to_take_part(
 ) -> None:
     _commands(tmp_path, monkeypatch, [])
     assert "--comment" in slurm(capsys, "status")[1]
+
+
+def test_the_error_rate_and_the_disruptions_of_a_line_reach_the_pilot(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    _commands(tmp_path, monkeypatch, [mine])
+    seen: list[PilotOptions] = []
+    look = Pilot.look
+
+    def note(pilot: Pilot) -> Any:
+        seen.append(pilot.options)
+        return look(pilot)
+
+    monkeypatch.setattr(Pilot, "look", note)
+    assert slurm(capsys, "status", "--alpha", "0.1")[0] == 0
+    slurm(capsys, "plan", "--alpha", "0.2", "--disruptions-per-round", "3")
+    assert [(each.alpha, each.disruptions_per_round) for each in seen] == [(0.1, 20), (0.2, 3)]
+    code, _, err = slurm(capsys, "run", "--disruptions-per-round", "-1")
+    assert (code, err) == (
+        2, "glidepath: disruptions_per_round is -1, expected 0 or more and finite\n"
+    )  # fmt: skip
 
 
 def test_the_defaults_of_the_command_line_are_those_of_the_pilot() -> None:

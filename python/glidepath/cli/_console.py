@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -21,6 +21,7 @@ from rich.text import Text
 
 import glidepath as gp
 from glidepath._answer import Columns, cells
+from glidepath._core import SimulationOptions
 from glidepath._drafts import write_whole
 from glidepath._json import plain
 from glidepath._results import counted, require
@@ -141,6 +142,14 @@ Gpus = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="GPUs of the cluster, for a CSV of jobs."),
 ]
+Planner = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OPTION=VALUE",
+        help="An option of gp.plan for what calls it, such as max_wait_s=7200,"
+        " power_cap_w=9000 or user_quota=ann:4,bob:2; may be repeated.",
+    ),
+]
 Past = Annotated[
     str | None,
     typer.Option(
@@ -202,6 +211,33 @@ def numbers_by_name(text: str) -> dict[str, float] | None:
     if len(numbers) < len(pairs):
         return None
     return {name: int(n) if n.is_integer() else n for name, n in numbers.items()}
+
+
+def planner_options(given: Sequence[str]) -> dict[str, Any] | None:
+    """Read OPTION=VALUE: a number, a name, names in order, or NAME:NUMBER of several."""
+    options: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise gp.InputError(f"--planner: cannot read {text!r}, expected OPTION=VALUE")
+        if name in options:
+            raise gp.InputError(f"--planner: {name} is given twice")
+        options[name] = _value(value)
+    if not options:
+        return None
+    try:
+        SimulationOptions(planner=options)
+    except TypeError as error:  # a text of the command line, not a mistake of a program
+        raise gp.InputError(f"--planner: {error}") from None
+    return options
+
+
+def _value(text: str) -> Any:
+    """Give the value that a text of the command line stands for."""
+    with suppress(ValueError):
+        return float(text)
+    parts = text.split(",")
+    return numbers_by_name(text) or (parts if len(parts) > 1 else text)
 
 
 def planned_lr(text: str | None) -> gp.Schedule | None:

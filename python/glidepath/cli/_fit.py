@@ -55,6 +55,17 @@ def fit(
             help="Leave out the points before this step: a warm-up or a rough start.",
         ),
     ] = None,
+    lowest_floor: Annotated[
+        float | None,
+        typer.Option(
+            metavar="VALUE",
+            help="Lowest value that the metric can take: no fitted floor is below it.",
+        ),
+    ] = None,
+    solver: Annotated[
+        str,
+        typer.Option(metavar="closed_form|ceres", help="What fits; ceres is the slow reference."),
+    ] = "closed_form",
     metric: Metric = None,
     pattern: Pattern = None,
     plot: Plot = None,
@@ -63,7 +74,14 @@ def fit(
     """Fit a learning-curve family to each run of a file."""
     check_plot("--plot", plot, file)
     traces = chosen(file, run, metric, pattern)
-    fits = _fits(traces, family=family, robust=robust, from_step=from_step)
+    fits = _fits(
+        traces,
+        family=family,
+        robust=robust,
+        from_step=from_step,
+        lowest_floor=lowest_floor,
+        solver=solver,
+    )
     if plot is not None:
         save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
     rows = [_row(trace, fit) for trace, fit in zip(traces, fits, strict=True)]

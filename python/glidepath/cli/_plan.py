@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from glidepath.cli._console import (
     WARNING,
     Gpus,
     Json,
+    Planner,
     Plot,
     ReachedBy,
     Seed,
@@ -30,6 +31,7 @@ from glidepath.cli._console import (
     emit,
     numbers_by_name,
     open_workload,
+    planner_options,
     print_table,
     progress,
     save,
@@ -45,6 +47,9 @@ _Objective = Annotated[
         help="What the plan maximises; of several a later one chooses among the best by those"
         " before it, and NAME:WEIGHT,… are added.",
     ),
+]
+_InNodes = Annotated[
+    bool, typer.Option("--in-nodes", help="Gangs sit on as few nodes as they need.")
 ]
 _OF_A_WORKLOAD = ("at_h", "users", "seed", "gpus", "sharing", "pairs")
 
@@ -80,6 +85,8 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE", help="The GPUs for a CSV of jobs: a tiers.csv."),
     ] = None,
+    in_nodes: _InNodes = False,
+    planner: Planner = None,
     reached_by: ReachedBy = None,
     plot: Plot = None,
     as_json: Json = False,
@@ -91,6 +98,7 @@ def plan(
     nvidia-smi, DCGM ... from which comes how busy it keeps a GPU, and its memory).
     """
     check_plot("--plot", plot, workload, tiers, pairs)
+    limits = _limits(planner or (), in_nodes=in_nodes)
     if workload.is_file() and workload.suffix == ".csv" and (gpus is None or tiers is not None):
         if tiers is None:
             raise gp.InputError(f"{workload}: say with --tiers FILE which GPUs there are")
@@ -98,7 +106,7 @@ def plan(
             if was_typed(context, name):
                 option = f"--{name.replace('_', '-')}"
                 raise gp.InputError(f"{option} is for a workload, {workload} has jobs of your own")
-        return _plan_own(workload, tiers, reached_by, objective, plot, as_json=as_json)
+        return _plan_own(workload, tiers, reached_by, objective, limits, plot, as_json=as_json)
     for option, given in (("--tiers", tiers), ("--reached-by", reached_by)):
         if given is not None:
             raise gp.InputError(f"{option}: {workload} is no CSV of jobs")
@@ -110,8 +118,9 @@ def plan(
     drawn = open_workload(workload, users, seed, gpus)
     with progress("planning"):
         snapshot = _snapshot_at(drawn, at_h)
-        planned = gp.plan(snapshot, objective=goals, sharing=sharing, pairs=measured)
-        starts = _starts(snapshot, planned, objective, sharing)
+        planned = gp.plan(snapshot, objective=goals, sharing=sharing, pairs=measured, **limits)
+        plain = objective == "jct" and sharing == "exclusive" and not limits
+        starts = _starts(snapshot, planned) if plain else {}
     _say_fallback(planned)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
@@ -127,9 +136,28 @@ def plan(
     return ANSWER
 
 
-def _objectives(text: str) -> dict[str, float] | list[str]:
+def _objectives(text: str) -> dict[str, float] | list[str] | str:
     """Read ``--objective`` as ``--planner objective=`` of `glidepath simulate` is read."""
-    return numbers_by_name(text) or text.split(",")
+    return numbers_by_name(text) or (text.split(",") if "," in text else text)
+
+
+_FLAGS = ("objective", "sharing", "pairs", "in_nodes")  # of gp.plan, by names of their own
+
+
+def _limits(given: Sequence[str], *, in_nodes: bool) -> dict[str, Any]:
+    """Read ``--planner``, and ``--in-nodes`` beside it."""
+    names = [text.partition("=")[0] for text in given]
+    for name in _FLAGS:
+        if name in names:
+            flag = name.replace("_", "-")
+            raise gp.InputError(f"--planner: {name}, say --{flag} in its place")
+    try:
+        limits = planner_options(given) or {}
+    except gp.InputError as error:  # which checks them as options of a simulation
+        raise gp.InputError(str(error).replace("simulate: planner", "--planner", 1)) from None
+    if "group_quota" in limits:
+        raise gp.InputError("--planner: group_quota, these jobs have no groups")
+    return limits | ({"in_nodes": True} if in_nodes else {})
 
 
 def _say_fallback(planned: gp.Plan) -> None:
@@ -142,6 +170,7 @@ def _plan_own(
     tiers: Path,
     reached_by: str | None,
     objective: str,
+    limits: dict[str, Any],
     plot: Path | None,
     *,
     as_json: bool,
@@ -153,12 +182,14 @@ def _plan_own(
     for note in notes:
         say(note, to=stderr)
     jobs = read_jobs(path, there, reached_by=reached_by)
-    # Who ends is decided by the logs.
-    planned = gp.plan(jobs.snapshot, objective=_objectives(objective), stop_probability=1.0)
+    if "stop_probability" in limits:
+        raise gp.InputError(f"--planner: stop_probability, the logs of {path} decide who ends")
+    goals = _objectives(objective)
+    planned = gp.plan(jobs.snapshot, objective=goals, stop_probability=1.0, **limits)
     _say_fallback(planned)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
-    starts = _starts(jobs.snapshot, planned, objective, "exclusive")
+    starts = _starts(jobs.snapshot, planned) if objective == "jct" and not limits else {}
     rows: list[dict[str, Any]] = [
         {
             "job": jobs.names[job.id],
@@ -233,10 +264,8 @@ def _place_cell(row: Mapping[str, Any]) -> str:
 _Starts = dict[int, tuple[float, ...]]
 
 
-def _starts(snapshot: gp.Snapshot, planned: gp.Plan, objective: str, sharing: str) -> _Starts:
-    """Say when the jobs that a plan lets wait will start, where the rule can be played forward."""
-    if objective != "jct" or sharing != "exclusive":
-        return {}
+def _starts(snapshot: gp.Snapshot, planned: gp.Plan) -> _Starts:
+    """Say when the jobs that a plan by plain jct lets wait will start: it is played forward."""
     ended = set(planned.stop)
     after = gp.Snapshot(
         snapshot.tiers,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,13 +29,14 @@ from glidepath.cli._console import (
     WARNING,
     Gpus,
     Json,
+    Planner,
     Seed,
     Users,
     check_page,
     check_seed,
     emit,
-    numbers_by_name,
     open_workload,
+    planner_options,
     print_rows,
     print_table,
     progress,
@@ -131,14 +131,7 @@ def simulate(
             help="GPUs that one user may hold, under slurm_backfill and policies that plan.",
         ),
     ] = None,
-    planner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OPTION=VALUE",
-            help="An option of gp.plan for policies that call it, such as max_wait_s=7200,"
-            " objective=deadline,jct or user_quota=ann:4,bob:2; may be repeated.",
-        ),
-    ] = None,
+    planner: Planner = None,
     max_ftf: Annotated[
         float | None,
         typer.Option(
@@ -181,6 +174,16 @@ def simulate(
             metavar="MINUTES", help="Time between checkpoints; 0 = a failure loses no work."
         ),
     ] = 0.0,
+    sleep_after_min: Annotated[
+        float | None,
+        typer.Option(metavar="MINUTES", help="A node that nobody uses goes to sleep after this."),
+    ] = None,
+    sleep_watts: Annotated[
+        float, typer.Option(metavar="WATTS", help="What a GPU asleep draws.")
+    ] = 0.0,
+    wake_s: Annotated[
+        float, typer.Option(metavar="SECONDS", help="What a start on a node asleep waits.")
+    ] = 0.0,
     carbon_g_per_kwh: Annotated[
         float | None, typer.Option(metavar="GRAMS", help="CO2 for each kWh of electricity.")
     ] = None,
@@ -198,6 +201,9 @@ def simulate(
         raise gp.InputError("--checkpoint-min is for failures: say --node-every-h or --job-every-h")
     if repair_min is not None and node_every_h is None:
         raise gp.InputError("--repair-min is for nodes that fail: say --node-every-h")
+    if (sleep_watts or wake_s) and sleep_after_min is None:
+        option = "--sleep-watts" if sleep_watts else "--wake-s"
+        raise gp.InputError(f"{option} is for nodes that sleep: say --sleep-after-min")
     policies = list(policy or (_COMPARED if compare else ["best_value"]))
     drawn = fails or bool(users or forecast_sigma) or any(map(_draws, policies))
     check_seed(
@@ -214,13 +220,16 @@ def simulate(
             "checkpoint_s": 60 * checkpoint_min,
         }
         | ({} if repair_min is None else {"repair_s": 60 * repair_min}),
+        "sleep": None
+        if sleep_after_min is None
+        else {"after_s": 60 * sleep_after_min, "watts": sleep_watts, "wake_s": wake_s},
         "carbon_g_per_kwh": carbon_g_per_kwh,
         "forecast_sigma": forecast_sigma,
         "knows_phases": knows_phases,
         "in_nodes": in_nodes,
         "sharing": sharing,
         "user_gpus": user_gpus,
-        "planner": _planner(planner or ()),
+        "planner": planner_options(planner or ()),
         "max_ftf": max_ftf,
         "long_share": long_share,
         "patience": patience,
@@ -251,33 +260,6 @@ def _asked(context: typer.Context, jobs: gp.Workload) -> list[str]:
 def _draws(policy: str) -> bool:
     """Whether a policy itself draws: those that play in rounds draw the order of equals."""
     return policy in gp.POLICIES and policy_named(policy).round_s is not None
-
-
-def _planner(given: Sequence[str]) -> dict[str, Any] | None:
-    """Read OPTION=VALUE: a number, a name, names in order, or NAME:NUMBER of several."""
-    options: dict[str, Any] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise gp.InputError(f"--planner: cannot read {text!r}, expected OPTION=VALUE")
-        if name in options:
-            raise gp.InputError(f"--planner: {name} is given twice")
-        options[name] = _value(value)
-    if not options:
-        return None
-    try:
-        SimulationOptions(planner=options)
-    except TypeError as error:  # a text of the command line, not a mistake of a program
-        raise gp.InputError(f"--planner: {error}") from None
-    return options
-
-
-def _value(text: str) -> Any:
-    """Give the value that a text of the command line stands for."""
-    with suppress(ValueError):
-        return float(text)
-    parts = text.split(",")
-    return numbers_by_name(text) or (parts if len(parts) > 1 else text)
 
 
 def show(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glidepath._core import InputError
+from glidepath._watch import ALPHA
 from glidepath.cli._console import (
     ANSWER,
     INTERRUPTED,
@@ -31,6 +32,7 @@ from glidepath.cli._console import (
 from glidepath.cli._signals import StopSignals
 from glidepath.cli._slurm_rounds import document, print_jobs, print_round, story
 from glidepath.engines._slurm_defaults import (
+    DISRUPTIONS_PER_ROUND,
     GRACE_S,
     OBJECTIVE,
     ORDER,
@@ -87,6 +89,20 @@ _RoundS = Annotated[
 _Order = Annotated[
     str, typer.Option("--order", metavar="defer|nice", help="How waiting jobs are kept behind.")
 ]
+_Alpha = Annotated[
+    float,
+    typer.Option(
+        "--alpha", metavar="RATE", help="Error rate of the verdicts will_reach and never."
+    ),
+]
+_DisruptionsPerRound = Annotated[
+    int,
+    typer.Option(
+        "--disruptions-per-round",
+        metavar="N",
+        help="Running jobs that a round stops or moves at most.",
+    ),
+]
 _GraceS = Annotated[
     float,
     typer.Option(
@@ -138,6 +154,7 @@ def rehearse(
     order: _Order = ORDER,
     restart_s: _RestartS = RESTART_S,
     objective: _Objective = OBJECTIVE,
+    disruptions_per_round: _DisruptionsPerRound = DISRUPTIONS_PER_ROUND,
     no_cancel: _NoCancel = False,
     log: Annotated[
         Path | None,
@@ -231,6 +248,7 @@ def status(
     partitions: _Partitions = "",
     all_users: _AllUsers = False,
     log: _Log = None,
+    alpha: _Alpha = ALPHA,
     reached_by: ReachedBy = None,
     as_json: Json = False,
 ) -> int:
@@ -253,6 +271,8 @@ def plan(
     restart_s: _RestartS = RESTART_S,
     objective: _Objective = OBJECTIVE,
     no_cancel: _NoCancel = False,
+    disruptions_per_round: _DisruptionsPerRound = DISRUPTIONS_PER_ROUND,
+    alpha: _Alpha = ALPHA,
     reached_by: ReachedBy = None,
     as_json: Json = False,
 ) -> int:
@@ -282,6 +302,8 @@ def run(
     restart_s: _RestartS = RESTART_S,
     objective: _Objective = OBJECTIVE,
     no_cancel: _NoCancel = False,
+    disruptions_per_round: _DisruptionsPerRound = DISRUPTIONS_PER_ROUND,
+    alpha: _Alpha = ALPHA,
     reached_by: ReachedBy = None,
     timeout_s: _TimeoutS = TIMEOUT_S,
     as_json: Json = False,

@@ -11,7 +11,14 @@ from typing import Literal, get_args
 from glidepath._arguments import MAX_WAIT_S, check_fields
 from glidepath._core import InputError
 from glidepath._watch import ALPHA, READING, Watch
-from glidepath.engines._slurm_defaults import GRACE_S, OBJECTIVE, ORDER, RESTART_S, ROUND_S
+from glidepath.engines._slurm_defaults import (
+    DISRUPTIONS_PER_ROUND,
+    GRACE_S,
+    OBJECTIVE,
+    ORDER,
+    RESTART_S,
+    ROUND_S,
+)
 
 Mode = Literal["advise", "act"]
 Order = Literal["defer", "nice"]
@@ -72,7 +79,7 @@ class PilotOptions:
     grace_s: float = GRACE_S
     restart_s: float = RESTART_S
     objective: Objective = OBJECTIVE
-    disruptions_per_round: int = 20
+    disruptions_per_round: int = DISRUPTIONS_PER_ROUND
 
     def __post_init__(self) -> None:
         check_fields(self)
