@@ -343,6 +343,27 @@ def test_bad_input_is_exit_code_two(
     assert message in err
 
 
+def test_runs_that_are_watched_are_no_past_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A folder of ended runs and live ones, of which the live ones are watched.
+    live, past = tmp_path / "past" / "live", tmp_path / "past"
+    live.mkdir(parents=True)
+    for index in range(4):
+        log(past / f"{index}.csv", 1000, floor=0.92 + 0.05 * index)
+    for index in range(2):
+        log(live / f"live{index}.csv", 400, floor=1.2 + 0.05 * index)
+    _, out, _ = run(capsys, live, "--past", past, "--budget", 5000, "--once", "--json")
+    watched = json.loads(out)
+    line = ["forecast", str(live), "--past", str(past), "--budget", "5000", "--json"]
+    assert cli.main(line) == 0
+    forecast = json.loads(capsys.readouterr().out)
+    assert [row["past_runs"] for row in watched] == [row["past_runs"] for row in forecast] == [4, 4]
+    assert [row["median"] for row in watched] == [row["median"] for row in forecast]
+    code, _, err = run(capsys, live, "--past", live, "--once")
+    assert (code, err.count("it holds only the runs to be forecast")) == (2, 1)
+
+
 def test_a_watch_learns_from_runs_that_have_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,7 +118,8 @@ def watch(
     if once and (until_decided or every_s is not None):
         flag = "--until-decided" if until_decided else f"--every-s {every_s:g}"
         raise gp.InputError(f"{flag} is for more than one look: leave --once out")
-    runs = learned(past, metric, pattern, [], quiet=True)  # each run says how many others it has
+    live = [] if past is None else _there_now(file, run, metric, pattern)
+    runs = learned(past, metric, pattern, live, quiet=True)  # each run says how many it has
     error_rate = ALPHA if alpha is None else alpha
     view = _View(file, target, budget, run, error_rate, runs, lr, reached_by)
     follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s or EVERY_S)
@@ -127,6 +128,17 @@ def watch(
     if stdout.is_terminal and not as_json:
         return _in_terminal(view, follow, until_decided=until_decided)
     return _in_lines(view, follow, until_decided=until_decided, as_json=as_json)
+
+
+def _there_now(
+    file: str, run: str | None, metric: str | None, pattern: str | None
+) -> list[gp.Trace]:
+    """Read the runs that are watched, as far as there are any yet."""
+    try:
+        found = gp.read_traces(file, metric=metric, pattern=pattern)
+    except (gp.InputError, gp.IoError):  # the watch waits for it and says so
+        return []
+    return [trace for trace in found if run in (None, trace.name)]
 
 
 def _once(view: _View, follow: gp.Follow, file: str, run: str | None, *, as_json: bool) -> int:
@@ -211,13 +223,15 @@ class _View:
         begun_there: list[gp.Trace] = []  # at the target, and not yet doubted
         if not follow.trouble:
             self._drop({key for key in self._rows if key not in runs})
-        for key, trace in runs.items():
-            if id(trace) in new and self._run in (None, trace.name) and len(trace):
-                self._rows[key] = self._row(key, trace)
-                changed.append(self._rows[key])
-                if key not in self._doubted and begins_at_target(trace, self._rows[key]):
-                    self._doubted.add(key)
-                    begun_there.append(trace)
+        watched = {key: run for key, run in runs.items() if self._run in (None, run.name)}
+        news = {key: run for key, run in watched.items() if id(run) in new and len(run)}
+        past = self._past.without(*watched.values()) if self._past is not None and news else None
+        for key, trace in news.items():
+            self._rows[key] = self._row(key, trace, past)
+            changed.append(self._rows[key])
+            if key not in self._doubted and begins_at_target(trace, self._rows[key]):
+                self._doubted.add(key)
+                begun_there.append(trace)
         doubt_target(begun_there, self._asked["target"])
         return changed
 
@@ -236,8 +250,9 @@ class _View:
             self._doubted.discard(key)
         self._absent = missing
 
-    def _row(self, key: tuple[str, int], trace: gp.Trace) -> dict[str, Any]:
-        past = None if self._past is None else self._past.without(trace)
+    def _row(
+        self, key: tuple[str, int], trace: gp.Trace, past: gp.PastRuns | None
+    ) -> dict[str, Any]:
         given = None if self._plan is None else f"--lr {self._lr}"
         plan = horizon(trace, budget=self._budget, schedule=self._plan, schedule_from=given)
         reached_by = self._reached_by or reached_by_name(trace.metric)
