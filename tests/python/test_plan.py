@@ -111,6 +111,20 @@ def test_objectives_and_limits_by_name() -> None:
         gp.plan(snapshot, sharing="magic")
 
 
+@pytest.mark.parametrize("deadline_s", [1000.0, np.inf])
+def test_a_goal_after_the_deadline_chooses_among_options_that_are_as_fast(
+    deadline_s: float,
+) -> None:
+    # The jct within `deadline` leaves it no more than that, but it leaves that.
+    tiers = [gp.Tier("hungry", 1, busy_watts=400), gp.Tier("thrifty", 1, busy_watts=100)]
+    ways = [gp.Option(0, 1, 1.0), gp.Option(1, 1, 1.0)]
+    one = gp.Job(1, ways, remaining_steps=[900.0], deadline_s=deadline_s)
+    snapshot = gp.Snapshot(tiers, [one])
+    (alone,) = gp.plan(snapshot, objective=["deadline"]).allocations
+    (then,) = gp.plan(snapshot, objective=["deadline", "energy"]).allocations
+    assert (alone.tier, then.tier) == (0, 1)
+
+
 def test_goals_in_order_and_a_plan_checked_against_its_limits() -> None:
     urgent = job(1, [900.0], deadline_s=500.0)
     snapshot = cluster([urgent, job(2, [100.0]), job(3, [200.0])])
