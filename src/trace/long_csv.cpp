@@ -140,6 +140,7 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
     refuse_file(detail::shown_path(file), ": not a regular file");  // a device may never end
   }
   std::string text = detail::read_file(file);
+  detail::drop_zeros(text);
   detail::unite_ends(text);
   detail::CsvReader csv(detail::shown_path(file), std::move(text));
   const int curve_column = csv.column("curve");

@@ -92,7 +92,7 @@ def test_a_line_has_an_end(tmp_path: Path) -> None:
         gp.read_traces(file, format="text")
 
 
-@pytest.mark.parametrize("zeros", [b"\0\0\0", b"\0" * 4096, b"30,0.\0\0"])
+@pytest.mark.parametrize("zeros", [b"\0", b"\0\0\0", b"\0" * 4096, b"30,0.\0\0"])
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -116,6 +116,8 @@ def test_zeros_that_a_crash_left_at_the_end_hide_no_young_log(
     ("name", "rows"),
     [
         ("log.csv", ("step,loss\n10,2\n", "20,1\n")),
+        ("long.csv", ("curve,step,value\na,10,2\n", "a,20,1\n")),
+        ("crlf.csv", ("curve,step,value\r\na,10,2\r\n", "a,20,1\r\n")),
         ("log.jsonl", ('{"step": 10, "loss": 2}\n', '{"step": 20, "loss": 1}\n')),
         ("log.txt", ("step 10 loss 2\n", "step 20 loss 1\n")),
     ],
@@ -127,6 +129,32 @@ def test_a_log_goes_on_behind_zeros_that_a_crash_left(
     for count in (1, 40, 5000):
         (tmp_path / name).write_bytes(before + bytes(count) + end + after)
         check(one(tmp_path / name), [10, 20], [2, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "trainer_state.json",
+            '{"log_history": [{"step": 10, "loss": 2}, {"step": 20, "loss": 1}]}',
+        ),
+        ("history.json", '{"step": [10, 20], "loss": [2, 1]}'),
+        ("rows.json", '[{"step": 10, "loss": 2}, {"step": 20, "loss": 1}]'),
+    ],
+)
+def test_zeros_at_the_end_of_a_document_of_json_are_no_part_of_it(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    file = tmp_path / name
+    for zeros in (bytes(1), bytes(4096)):
+        file.write_bytes(text.encode() + zeros)
+        check(one(file), [10, 20], [2, 1])
+        file.write_bytes(text.encode()[:-8] + zeros)
+        if name == "rows.json":
+            check(one(file), [10], [2])
+        else:
+            with pytest.raises(gp.IoError, match="1: the file ends too early, as if it was cut"):
+                gp.read_traces(file)
 
 
 def test_a_pattern_reads_a_young_log_with_zeros_at_its_end_in_a_folder(tmp_path: Path) -> None:

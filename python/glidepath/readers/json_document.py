@@ -73,9 +73,14 @@ def unit(path: Path) -> Path:
     return path if match is None else path.with_name(f"{match[1]}*{match[3]}")
 
 
+def _text(path: Path) -> str:
+    """Give a whole file as text, without zeros that a crash left at its end."""
+    return read_whole(path).decode("utf-8-sig", errors="replace").rstrip("\0")
+
+
 def parsed(path: Path) -> Any:
     """Read a whole document; every number is a float, however large."""
-    text = read_whole(path).decode("utf-8-sig", errors="replace")
+    text = _text(path)
     try:
         return json.loads(text, parse_int=float)
     except json.JSONDecodeError as error:
@@ -146,7 +151,7 @@ def _whole_rows(path: Path, notes: list[str]) -> Any:
     try:
         return parsed(path)
     except IoError as error:
-        text = read_whole(path).decode("utf-8-sig", errors="replace").lstrip()
+        text = _text(path).lstrip()
         if _CUT not in str(error) or not re.match(r"\[\s*\{", text):
             raise
     decode = json.JSONDecoder(parse_int=float).raw_decode

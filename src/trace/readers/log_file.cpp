@@ -251,6 +251,7 @@ std::string read_text(const std::filesystem::path& path) {
   if (!file.damage().empty()) refuse_file(shown_path(path), ": ", file.damage());
   text.resize(filled);
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  text.resize(text.find_last_not_of('\0') + 1);  // a crash may leave zeros at the end
   return is_utf8(text) ? text : repaired(text);
 }
 
@@ -287,6 +288,20 @@ void unite_ends(std::string& text) {
   text.resize(ends.unite(text.data(), text.size()));
 }
 
+void drop_zeros(std::string& text) {
+  if (text.find('\0') == text.npos) return;
+  const auto ends = [](char c) { return c == '\n' || c == '\r'; };
+  std::size_t kept = 0, at = 0;
+  while (at < text.size()) {
+    if (kept == 0 || ends(text[kept - 1])) {
+      const std::size_t written = text.find_first_not_of('\0', at);
+      if (written != text.npos) at = written;
+    }
+    text[kept++] = text[at++];
+  }
+  text.resize(kept);
+}
+
 bool is_cut(const std::filesystem::path& path) {
   const LogFile file(path);
   if (file.packed()) return false;
@@ -294,13 +309,15 @@ bool is_cut(const std::filesystem::path& path) {
   const auto size = std::filesystem::file_size(path, none);
   if (none || size < 2) return size == 1;
   const Descriptor from(path);
+  std::array<char, kUtf16Front> begin{};
+  std::string damage;
+  const std::size_t front = from.read(begin.data(), begin.size(), damage);
+  const bool utf16 = is_utf16({begin.data(), front});
   from.seek(-2, SEEK_END);
   std::array<char, 2> last{};
-  std::string damage;
   if (from.read(last.data(), 2, damage) != 2) return false;
   const auto ends = [](char c) { return c == '\n' || c == '\r'; };
-  const bool utf16 = last[0] == '\0' || last[1] == '\0';  // an end of line has a zero there
-  return !ends(last[1]) && !(utf16 && ends(last[0]));
+  return !ends(last[1]) && !(utf16 && ends(last[0]));  // where an end of line has a zero
 }
 
 }  // namespace glidepath::detail

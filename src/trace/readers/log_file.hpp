@@ -71,11 +71,15 @@ class LineReader {
   std::string_view line_;
 };
 
-/// A file to its end, as UTF-8.
+/// A file to its end, as UTF-8, without zeros that a crash left at its end.
 [[nodiscard]] std::string read_text(const std::filesystem::path& file);
 
 /// The same of a whole text; one with NUL is none and stays as it is.
 void unite_ends(std::string& text);
+
+/// Takes zeros out that a crash left before a row, so that it begins behind them. Those at the end
+/// of the text stay: they are a row that was cut.
+void drop_zeros(std::string& text);
 
 /// How a file begins, unpacked where it is gzip and without a mark of byte order, as far as it can
 /// be read, with line feeds for all ends of its lines. The first line of a table is whole, as its
