@@ -244,6 +244,21 @@ def test_lines_of_json_may_begin_with_a_configuration(tmp_path: Path, first: obj
     assert settings_of(tmp_path / "log.jsonl") == {}
 
 
+def test_a_first_line_of_settings_is_no_metric(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    first = {"lr": 0.1, "width": 8, "optimizer": "sgd"}
+    rows = [first, *({"step": 10 * i, "loss": 3 / i, "lr": 0.5} for i in range(1, 21))]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = [(each.metric, each.points) for each in gp.metrics_of(file)]
+    assert found == [("lr", 20), ("loss", 20)]
+    assert settings_of(file) == first
+    with pytest.raises(gp.IoError, match="width"):
+        gp.read_traces(file, metric="width")
+    unknown = [{"flops": 4.0}, {"flops": 3.0, "gain": 1.0}]  # neither steps nor known metrics
+    file.write_text("".join(json.dumps(row) + "\n" for row in unknown))
+    assert [len(run) for run in gp.read_traces(file, metric="flops", format="jsonl")] == [2]
+
+
 LOSSES = [3.0 / i for i in range(1, 21)]
 ROWS = [{"epoch": i, "loss": loss} for i, loss in enumerate(LOSSES)]
 

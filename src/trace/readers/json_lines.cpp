@@ -142,8 +142,8 @@ Cells cells_of(std::string_view line, Json& row) {
 }
 
 /// Adds what the first row says of how the run was started: its members that are configurations,
-/// or the row as a whole where it is one, without a step or a metric.
-void put_settings_of_row(const Json& row, const Cells& cells, Settings& settings) {
+/// or the row as a whole where it is one, without a step or a metric. Tells whether it is.
+bool put_settings_of_row(const Json& row, const Cells& cells, Settings& settings) {
   for (const std::string_view name : kSettingsKeys) {
     if (const Json* const found = row.find(name)) put_settings(settings, *found);
   }
@@ -153,6 +153,7 @@ void put_settings_of_row(const Json& row, const Cells& cells, Settings& settings
                                        is_clock(key) || is_metric(cell.first));
   });
   if (settings.empty() && !logged) put_settings(settings, row);
+  return !logged;
 }
 
 /// Whether rows stand behind a mark, among other lines.
@@ -254,6 +255,7 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
   std::vector<std::string> notes;
   LogRows rows;
   std::string broken;  // what is wrong with the line before
+  bool started = false;
   const bool marked = has_marks(file);
   LineReader lines(file);
   while (lines.next()) {
@@ -263,7 +265,8 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
     try {
       Json row;
       const Cells cells = cells_of(line, row);
-      if (rows.count() == 0 && !marked) put_settings_of_row(row, cells, settings);
+      const bool first = rows.count() == 0 && !marked;
+      if (first) started = put_settings_of_row(row, cells, settings);
       rows.add(cells);
     } catch (const JsonError& error) {
       broken = sentence(shown_path(file), ":", lines.number(), ": ", error.what());
@@ -273,6 +276,7 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
     if (rows.count() == 0 || !is_cut(file)) throw IoError(broken);
     notes.emplace_back("the last line is cut: left out");
   }
+  if (started) rows.forget_first_row();
   std::vector<LoggedRun> runs = runs_of(std::move(rows), notes);
   if (runs.size() > 1) return runs;
   settings.merge(runs[0].settings);

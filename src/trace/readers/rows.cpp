@@ -162,6 +162,19 @@ void LogRows::put_column(std::string_view name, std::vector<std::int64_t> rows,
   into.values = std::move(values);
 }
 
+void LogRows::forget_first_row() {
+  const auto alone = [](const Column& column) {
+    return column.rows.size() == 1 && column.rows.front() == 0;
+  };
+  const bool logged = std::any_of(columns_.begin(), columns_.end(), [&](const Column& column) {
+    return !alone(column) && (counts_steps(column.key) || is_metric(column.name));
+  });
+  if (!logged) return;
+  std::erase_if(columns_, alone);
+  place_.clear();
+  for (std::size_t i = 0; i < columns_.size(); ++i) place_.emplace(columns_[i].name, i);
+}
+
 std::vector<std::string> LogRows::names() const {
   std::vector<std::string> names;
   for (const Column& column : columns_) names.push_back(column.name);

@@ -58,6 +58,10 @@ class LogRows {
   /// "train" tells rows at one step apart.
   void name_data();
 
+  /// Leaves out the columns that only the first row has: it says how the run was started. Nothing
+  /// where no other column counts or is a metric.
+  void forget_first_row();
+
   /// Keeps the rows of the first of several processes that wrote some at the same steps. How
   /// many processes there were; 0 where they are not such rows.
   std::size_t keep_first_rank();
