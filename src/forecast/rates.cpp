@@ -69,7 +69,7 @@ void refuse_contradiction(TraceView trace, std::span<const double> scheduled,
 }
 
 /// By a schedule that has ended in 0 no run learns: what most of the log lies beyond was counted in
-/// another unit, such as epochs, and would say nothing of what is ahead.
+/// another unit, such as epochs, and has no effect on the forecast.
 void refuse_other_unit(TraceView trace, const Schedule& schedule) {
   const auto last =
       std::find_if(schedule.lr.rbegin(), schedule.lr.rend(), [](double lr) { return lr > 0; });
