@@ -197,6 +197,15 @@ def test_a_run_in_which_no_job_ends_has_all_rows_and_columns() -> None:
     assert len(run.to_pandas()) == 2
 
 
+def test_a_comparison_becomes_a_table_in_markdown_as_the_cookbook_says() -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("tabulate")
+    jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [100, 300]}
+    found = gp.compare(gp.Workload([gp.Tier("t", 1)], jobs), ["fifo", "srtf"], seeds=2)
+    means = found.to_pandas().groupby("policy")[["mean_jct_s", "p95_jct_s"]].mean()
+    assert [line.split()[1] for line in means.to_markdown().splitlines()[2:]] == ["fifo", "srtf"]
+
+
 def test_gpus_count_up_to_when_the_last_of_them_were_given_back() -> None:
     tier = gp.Tier("t", 2, idle_watts=50.0, busy_watts=300.0)
     jobs = {"job": [0, 1, 2], "submit_s": [0, 0, 4000], "gpus": [1, 1, 2]}
