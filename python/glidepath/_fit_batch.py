@@ -146,12 +146,14 @@ def fit_batch(
         As in `fit`; rows over shared steps need one other than ``"auto"``.
     robust : bool or {"huber", "cauchy"}, optional
         As in `fit`; for traces only.
-    lowest_floor, from_step : float, optional
-        As in `fit`, in the units of the loss and of the steps.
-    weight : iterable of array_like, optional
-        As in `fit`, one for each trace; for traces only.
+    lowest_floor : float, optional
+        As in `fit`, in the unit of the loss.
+    weight : iterable of array_like, shape (n,), optional
+        As in `fit`, one for each trace: relative to its other points; for traces only.
     solver, starts : optional
         As in `fit`; for traces only.
+    from_step : float, optional
+        As in `fit`, in the unit of the steps.
     threads : int, optional
         0 uses all cores. The answer is the same for any number, and for any split of the rows.
 

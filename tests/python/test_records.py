@@ -154,7 +154,6 @@ def test_fields_have_the_types_that_they_are_read_as() -> None:
     ("call", "sentence"),
     [
         (lambda: gp.Option(0, 1.5, 1.0), "Option: gpus is 1.5, expected a whole number"),
-        (lambda: gp.Option(0, 1 << 40, 1.0), "Option: gpus is 1099511627776, expected a whole"),
         (lambda: gp.Option(0, 1, "fast"), "Option: steps_per_s is 'fast', expected a number"),
         (lambda: gp.Option(0, 1), "Option: steps_per_s is missing"),
         (lambda: gp.Option(0, 1, 1.0, 1.0), "Option: takes 3 values without a name, got 4"),
