@@ -19,7 +19,9 @@ namespace {
 constexpr double kRateTolerance = 0.05;    // of the highest rate so far
 constexpr double kOutlierTolerance = 0.1;  // of the points with a rate, and one of four or more
 
-constexpr double kMaxBeyondShare = 0.5;  // of the points, past a schedule that has ended in 0
+// Of the points, past a schedule that has ended in 0: a run that trains for twice its plan is
+// watched.
+constexpr double kMaxBeyondShare = 0.9;
 
 bool is_rate(double lr) { return std::isfinite(lr) && lr >= 0; }
 
