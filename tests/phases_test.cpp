@@ -99,7 +99,7 @@ TEST(PhasesTest, EachJobDoesAllItsWorkAndNoMoreUnderEveryPolicy) {
       for (const PolicyInfo& policy : policies()) {
         SimulationOptions options;
         const bool shares_time = divides_time(policy.name);
-        if (!shares_time) options.restart_s = 20;
+        options.restart_s = 20;
         const Simulation run = simulate(workload, policy.name, options);
         SCOPED_TRACE(std::string(policy.name) + " " + std::to_string(seed));
         expect_capacities_kept(workload, run);
@@ -207,7 +207,7 @@ TEST(PhasesTest, WhoeverTakesThePresentSpeedToLastDoesAllWorkToo) {
     for (const PolicyInfo& policy : policies()) {
       SimulationOptions options{.knows_phases = false};
       const bool shares_time = policy.round_s == 360 && policy.sees == Forecasts::none;
-      if (!shares_time) options.restart_s = 10;
+      options.restart_s = 10;
       const Simulation run = simulate(workload, policy.name, options);
       SCOPED_TRACE(std::string(policy.name) + " " + std::to_string(seed));
       ASSERT_TRUE(all_finished(run));

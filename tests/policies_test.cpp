@@ -467,10 +467,7 @@ TEST(ForecastErrorTest, JobsSubmittedTogetherTellOfEachOthersDurations) {
 }
 
 TEST(PlannerOptionsTest, EveryObjectiveIsAPolicyByName) {
-  Workload workload = random_tiers(3);
-  EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, "best_value:cost"); }),
-            "plan: objective is 'cost', no tier has price_per_gpu_hour");
-  for (Tier& tier : workload.tiers) tier.price_per_gpu_hour = tier.busy_watts / 100;
+  const Workload workload = random_tiers(3);
   for (const char* objective :
        {"jct", "known_size", "quality", "deadline", "fairness", "energy", "edp", "cost"}) {
     const std::string policy = std::string("best_value:") + objective;

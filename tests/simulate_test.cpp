@@ -24,7 +24,6 @@ TEST(InvariantTest, HoldForEachPolicyOverRandomWorkloads) {
     const Workload workload = random_workload(seed);
     for (const std::string_view policy : policy_names()) {
       for (const double restart_s : {0.0, 30.0}) {
-        if (restart_s > 0 && divides_time(policy)) continue;
         SimulationOptions options;
         options.restart_s = restart_s;
         options.seed = seed;

@@ -19,7 +19,7 @@
 
 namespace glidepath {
 
-/// The policies of Gavel, which have neither failures nor nodes, and no start that takes time.
+/// The policies of Gavel, which have neither failures nor nodes.
 inline bool divides_time(std::string_view policy) {
   return policy == "max_min" || policy == "max_min_unaware" || policy == "fifo_perf" ||
          policy == "isolated";

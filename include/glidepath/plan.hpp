@@ -285,9 +285,10 @@ struct PlanOptions {
 /// tier, none that fits, GPUs that it may not lose and that match none of its options) gets no GPU
 /// and the reason "cannot be planned: ..."; the plan of the others is that without it. Throws
 /// InputError naming the job on a repeated id, or an allocation of an unknown job or tier; naming
-/// an option that is out of range or has nothing to act on: `power_cap_w`, `joule_value` and the
-/// objectives `energy` and `edp` where no tier has watts, `cost` where none has a price, `slack`
-/// without objectives in order, `pairs` without sharing, `learned` without that objective.
+/// an option that is out of range or has nothing to act on: `power_cap_w` and `joule_value` where
+/// no tier has watts, `slack` without objectives in order, `pairs` without sharing, `learned`
+/// without that objective. Where no tier has watts, or a price, all are alike to `energy` and
+/// `edp`, or to `cost`.
 [[nodiscard]] Plan plan(const Snapshot& snapshot, const PlanOptions& options = {});
 
 /// The built-in values of the objective `learned`: weights, and the ranges in which they hold.

@@ -151,8 +151,7 @@ class ForecastMemo;
 
 struct SimulationOptions {
   std::uint64_t seed = 0;
-  double restart_s = 0;  ///< GPUs held without progress at each start after the first; refused by
-                         ///< max_min, max_min_unaware, fifo_perf and isolated, as is that of a job
+  double restart_s = 0;               ///< GPUs held without progress at each start after the first
   std::optional<double> session_s{};  ///< length of a session; empty = that of the policy
   std::optional<double> round_s{};    ///< also decide every so often; empty = as the policy does
   std::optional<double> forecast_sigma{};  ///< policies see duration exp(N(0, sigma)) of a job

@@ -135,8 +135,8 @@ def plan(
         expected steps), ``quality`` (expected fall of the loss, SLAQ), ``deadline`` (what running
         now adds to the chance of meeting it), ``fairness`` (max-min of finish-time fairness),
         ``energy`` and ``cost`` (Gittins index, options by joules or price per step), ``edp``
-        (energy-delay product: options by rate^2 / power), the three refused where no tier says its
-        watts or price, ``learned`` (``jct`` times a correction
+        (energy-delay product: options by rate^2 / power; to the three all tiers are alike where
+        none says its watts or price), ``learned`` (``jct`` times a correction
         that was learned; ``jct`` where it does not hold, see `Plan.fallback`). A dict weighs
         several, each normalised to mean 1. A sequence is an order: a later one only chooses among
         plans that are best by those before it. ``deadline`` has a thousandth of ``jct`` in it, for

@@ -281,8 +281,7 @@ def simulate(
         Seed of forecast errors and failures, 0 or more. A run that draws neither is the same for
         every seed, so that a comparison can give one to all of its policies.
     restart_s : float
-        GPUs are held without progress at each start after the first. Those that divide time, from
-        ``max_min`` to ``isolated``, start jobs at once and refuse it.
+        GPUs are held without progress at each start after the first.
     session_s : float, optional
         Length of a session; a callable decides again when one ends. By default that of the policy,
         see `policies`.

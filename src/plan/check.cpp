@@ -87,21 +87,6 @@ void check_limits(std::string_view verb, const PlanLimits& limits, std::span<con
   }
 }
 
-void check_objectives(const PlanOptions& options, std::span<const Tier> tiers) {
-  if (tiers.empty()) return;
-  for (const WeightedObjective& each : options.objectives) {
-    if (options.combine == Combine::weighted && each.weight == 0) continue;
-    const bool by_power = each.objective == Objective::energy || each.objective == Objective::edp;
-    if (by_power && !has_power(tiers)) {
-      refuse("plan: objective is '", name(each.objective),
-             "', no tier has idle_watts or busy_watts");
-    }
-    if (each.objective == Objective::cost && !has_prices(tiers)) {
-      refuse("plan: objective is 'cost', no tier has price_per_gpu_hour");
-    }
-  }
-}
-
 void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!(options.round_s > 0 && std::isfinite(options.round_s))) {
     refuse("plan: round_s is ", options.round_s, ", expected more than 0 and finite");

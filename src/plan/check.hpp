@@ -17,8 +17,6 @@ namespace glidepath::detail {
 /// Refuses a share of the bound that no gap can be.
 void check_gap(std::string_view verb, double gap);
 void check_options(const PlanOptions& options, const Snapshot& snapshot);
-/// Refuses objectives by power or price where the tiers have none: they would compare nothing.
-void check_objectives(const PlanOptions& options, std::span<const Tier> tiers);
 void check_limits(std::string_view verb, const PlanLimits& limits, std::span<const Tier> tiers);
 /// Whether the power, or the price, of some tier is known.
 [[nodiscard]] bool has_power(std::span<const Tier> tiers);

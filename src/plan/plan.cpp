@@ -191,20 +191,15 @@ void Planner::write() {
   }
 }
 
-Plan plan_by_weights(const Snapshot& snapshot, const PlanOptions& options) {
-  if (!options.objectives.empty()) return Planner(snapshot, options).run();
-  PlanOptions whole = options;
-  whole.objectives = objectives_of(options);
-  return Planner(snapshot, whole).run();
-}
-
 }  // namespace glidepath::detail
 
 namespace glidepath {
 
 Plan plan(const Snapshot& snapshot, const PlanOptions& options) {
-  detail::check_objectives(options, snapshot.tiers);
-  return detail::plan_by_weights(snapshot, options);
+  if (!options.objectives.empty()) return detail::Planner(snapshot, options).run();
+  PlanOptions whole = options;
+  whole.objectives = detail::objectives_of(options);
+  return detail::Planner(snapshot, whole).run();
 }
 
 }  // namespace glidepath

@@ -237,7 +237,4 @@ class Planner {
   Plan plan_;
 };
 
-/// plan() without check_objectives(): a learner weighs all objectives, whatever the tiers say.
-[[nodiscard]] Plan plan_by_weights(const Snapshot& snapshot, const PlanOptions& options);
-
 }  // namespace glidepath::detail

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "plan/planner.hpp"
 #include "plan/power.hpp"
 #include "plan/value.hpp"
 #include "simulate/policy_table.hpp"
@@ -170,11 +169,11 @@ Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> obje
       }
       for (const std::string& user : users) quotas.push_back({user, *user_gpus});
     }
-    if (!shares) return plan_by_weights(snapshot, now);
+    if (!shares) return plan(snapshot, now);
     const std::vector<Allocation> owners = owners_of(snapshot, now.limits.min_run_s);
     Snapshot alone = snapshot;
     alone.running = owners;
-    Plan out = plan_by_weights(alone, now);
+    Plan out = plan(alone, now);
     if (pairs) pair_up(snapshot, pairs, now.limits, out);
     return out;
   };

@@ -298,6 +298,15 @@ class Rounds {
     }
   }
 
+  /// Lets a job run; the seconds until it makes progress.
+  double begin(int job, int tier) {
+    const Run& run = cluster_.runs[job];
+    if (run.tier >= 0) return 0;
+    const bool again = run.first_start >= 0;
+    cluster_.start(job, tier);
+    return again ? cluster_.seconds(cluster_.restart_of(job)) : 0;
+  }
+
   /// Tier by tier, the jobs that are furthest behind their share first.
   void start_round(double now) {
     std::vector<int> order(tiers());
@@ -329,12 +338,12 @@ class Rounds {
     for (Index i = 0; i < members_.size(); ++i) {
       const Member& member = members_[i];
       if (chosen[i] < 0 || !member.shared) continue;  // the unshared hold room, and do not run yet
-      if (cluster_.runs[member.job].tier < 0) cluster_.start(member.job, chosen[i]);
+      const double restart = begin(member.job, chosen[i]);
       const double rate = member.rate[chosen[i]];
-      const double whole = std::floor(rate * round_s_);  // a round makes whole steps
-      const double steps =
-          std::min(whole > 0 ? whole : rate * round_s_, member.work - member.steps_done);
-      ran_.push_back({member.job, chosen[i], steps, now + steps / rate});
+      const double most = rate * std::max(0.0, round_s_ - restart);
+      const double whole = std::floor(most);  // a round makes whole steps
+      const double steps = std::min(whole > 0 ? whole : most, member.work - member.steps_done);
+      ran_.push_back({member.job, chosen[i], steps, now + restart + steps / rate});
     }
   }
 

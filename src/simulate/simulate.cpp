@@ -103,22 +103,15 @@ void check_carbon(const Workload& workload, const SimulationOptions& options) {
   refuse("simulate: carbon_g_per_kwh is given, no tier has idle_watts or busy_watts");
 }
 
-/// Shares of time have neither failures nor nodes, and no start takes time.
-void check_shares(const PolicyInfo& policy, const Workload& workload,
-                  const SimulationOptions& options) {
+/// Shares of time have neither failures nor nodes, and no node sleeps.
+void check_shares(const PolicyInfo& policy, const SimulationOptions& options) {
   if (fails(options) || options.in_nodes) {
     refuse("simulate: '", policy.name,
            "' divides time among all GPUs, without failures or in_nodes");
   }
-  const auto at_once = [&](const std::string& what, double seconds) {
-    if (!(seconds > 0)) return;
-    refuse("simulate: '", policy.name, "' starts jobs at once, ", what, " is ", seconds,
+  if (options.sleep.wake_s > 0) {
+    refuse("simulate: '", policy.name, "' wakes no nodes, sleep.wake_s is ", options.sleep.wake_s,
            ", expected 0");
-  };
-  at_once("sleep.wake_s", options.sleep.wake_s);
-  at_once("restart_s", options.restart_s);
-  for (const WorkloadJob& job : workload.jobs) {
-    at_once("restart_s of job " + std::to_string(job.id), job.restart_s);
   }
 }
 
@@ -131,7 +124,6 @@ void check_planner(const detail::PolicyTraits& traits, const Workload& workload,
   if (traits.order_queue == &detail::run_learned) asked.objectives = {{Objective::learned, 1.0}};
   asked.limits.sharing = options.sharing;
   detail::check_options(asked, {.tiers = workload.tiers});
-  detail::check_objectives(asked, workload.tiers);
   if (!asked.learned.empty()) (void)detail::LearnedValues(asked.learned);
 }
 
@@ -243,7 +235,7 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   }
   detail::check_run(workload, options);
   check_planner(traits, workload, options);
-  if (traits.shares) check_shares(info, workload, options);
+  if (traits.shares) check_shares(info, options);
   detail::QueueKernel* const queue = queue_for(traits, workload, options);
   const bool patient =
       queue != nullptr && detail::plain(workload, options) && has_restarts(workload, options);

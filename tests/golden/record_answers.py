@@ -935,13 +935,6 @@ def _of_simulation(simulation: gp.Simulation) -> Answers:
     }
 
 
-def _read_by(policy: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Those of the options that a policy reads; some start jobs at once, without a restart."""
-    (read, _) = options_by_policy([policy, "best_value"], options)
-    at_once = policy in ("max_min", "max_min_unaware", "fifo_perf", "isolated")
-    return {name: read[name] for name in read if not (at_once and name == "restart_s")}
-
-
 def simulate_answers() -> Answers:
     """Answers of the stage that simulates."""
     answers: Answers = {}
@@ -979,7 +972,7 @@ def simulate_answers() -> Answers:
         for policy in (*gp.POLICIES, *more):
             found = tried(
                 lambda w=workload, p=policy, o=options: _of_simulation(
-                    gp.simulate(w, p, **_read_by(p, o))
+                    gp.simulate(w, p, **options_by_policy([p, "best_value"], o)[0])
                 )
             )
             put(answers, f"{name}/{policy}", found)

@@ -648,3 +648,14 @@ def test_backfill_counts_a_job_late_by_the_tier_on_which_it_would_run() -> None:
     workload = gp.Workload([gp.Tier("slow", 4), gp.Tier("fast", 1)], columns)
     starts = gp.simulate(workload, "slurm_backfill").jobs["start_s"]
     assert starts[2] == 101.0  # when the GPUs that it is promised are free
+
+
+@pytest.mark.parametrize("policy", ["max_min", "max_min_unaware", "fifo_perf", "isolated"])
+def test_policies_that_divide_time_pay_for_each_start_after_the_first(policy: str) -> None:
+    columns = {"job": range(6), "submit_s": [0.0] * 6, "gpus": [1] * 6, "duration_s": [4000.0] * 6}
+    crowd = gp.Workload([gp.Tier("a", 2)], columns)
+    free, paid = (gp.simulate(crowd, policy, restart_s=seconds) for seconds in (0.0, 60.0))
+    assert free.jobs["gpu_seconds"].tolist() == pytest.approx([4000.0] * 6)
+    restarts = paid.jobs["gpu_seconds"] - 4000.0
+    assert restarts.tolist() == pytest.approx((60.0 * paid.jobs["preemptions"]).tolist())
+    assert (paid.preemptions > 0) == (policy != "fifo_perf")

@@ -190,16 +190,6 @@ def test_a_policy_that_wakes_no_node_refuses_the_time_of_it(policy: str) -> None
     gp.simulate(workload([1]), policy, sleep={"after_s": 10.0, "watts": 1.0})
 
 
-@pytest.mark.parametrize("policy", ["max_min", "max_min_unaware", "fifo_perf", "isolated"])
-def test_a_policy_that_starts_jobs_at_once_refuses_restarts_that_take_time(policy: str) -> None:
-    with pytest.raises(gp.InputError, match=rf"^simulate: '{policy}' .*, restart_s is 60, expec"):
-        gp.simulate(workload([1]), policy, restart_s=60.0)
-    with pytest.raises(gp.InputError, match=rf"^simulate: '{policy}' .* restart_s of job 8 is 5,"):
-        gp.simulate(workload([1, 1], restart_s=[0.0, 5.0]), policy)
-    with pytest.raises(gp.InputError, match=r"restart_s is 60, expected 0"):
-        gp.compare(workload([1]), ["srtf", policy], restart_s=60.0)
-
-
 def test_an_error_of_forecasts_is_for_jobs_without_a_curve() -> None:
     curve = gp.Trace([100.0, 200.0, 300.0], [3.0, 2.0, 1.0])
     job = {"job": [7], "submit_s": [0.0], "truth": [0], "budget_steps": [300.0]}
