@@ -19,8 +19,8 @@ namespace {
 constexpr double kRateTolerance = 0.05;    // of the highest rate so far
 constexpr double kOutlierTolerance = 0.1;  // of the points with a rate, and one of four or more
 
-// Of the points, past a schedule that has ended in 0: a run that trains for twice its plan is
-// watched.
+// Of the points, past a schedule that has ended in 0. So high that a run may train on for several
+// times its plan: a watch must not refuse in the middle of a training.
 constexpr double kMaxBeyondShare = 0.9;
 
 bool is_rate(double lr) { return std::isfinite(lr) && lr >= 0; }

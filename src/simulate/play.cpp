@@ -169,7 +169,9 @@ double Player::drawn(const Part& own, double u) const {
   }
   // An exponential tail by the last two values, above which 1.5 and 0.5 of the n lie.
   const double scale = (left[last] - left[last - 1]) / std::log(3.0);
-  return std::min(own.most, left[last] + scale * std::log(0.5 / (n * (1 - together))));
+  constexpr double kLeastAbove = 1e-15;  // where the probability rounds to 1
+  return std::min(own.most,
+                  left[last] + scale * std::log(0.5 / (n * std::max(kLeastAbove, 1 - together))));
 }
 
 /// Arrivals as they came, in stretches of the recent past that begin at random moments of it and
