@@ -123,7 +123,7 @@ def read_folder(folder: Path, metric: str | None, format: str | None) -> list[Tr
                 pass_over(f"{file}: a log of no known format")
             continue
         reader = _reader(kind)
-        unit: Path = reader.unit(file)
+        unit: Path = reader.unit(file) if hasattr(reader, "unit") else file
         if kind == "trainer_state" and (unit := reader.whole(file, folder)) != file:
             begun.add(unit.relative_to(folder).as_posix())
         if (kind, unit) in done:

@@ -19,11 +19,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return _core.is_json_lines(os.fsencode(path), head)
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run, or each that a column tells apart; a last line that was cut is left out."""
     return [of_run(run, metric, path) for run in _core.read_json_lines(os.fsencode(path), metric)]

@@ -22,11 +22,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return _core.is_long(os.fsencode(path), head)
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every curve of the file."""
     _collect(path, metric, _core.head_of(os.fsencode(path)))

@@ -31,11 +31,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return is_sqlite(head)
 
 
-def unit(path: Path) -> Path:
-    """Read each database alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every run that is not deleted, named by its id; runs without the metric are left out."""
     runs: dict[str, dict[str, Series]] = defaultdict(lambda: defaultdict(Series))

@@ -17,11 +17,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return head.startswith(b"PAR1")
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every run of a file."""
     parquet = require("pyarrow.parquet")

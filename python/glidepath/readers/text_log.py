@@ -21,11 +21,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return _core.is_console(os.fsencode(path), head)
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run, or each that lines such as "Fold 2" tell apart.
 

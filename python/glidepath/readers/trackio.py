@@ -23,11 +23,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return is_sqlite(head) and columns(path, "metrics") >= _COLUMNS
 
 
-def unit(path: Path) -> Path:
-    """Read each database alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every run, by its name; runs without the metric are left out."""
     run = "run_id" if "run_id" in columns(path, "metrics") else "run_name"

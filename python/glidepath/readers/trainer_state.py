@@ -16,11 +16,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return _core.is_trainer_state(os.fsencode(path), head)
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone; `whole` finds that of a checkpoint's run."""
-    return path
-
-
 def whole(path: Path, folder: Path) -> Path:
     """Give the file, below a folder, of the run that a file holds the beginning of."""
     found = Path(os.fsdecode(_core.whole_state(os.fsencode(path))))

@@ -39,11 +39,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return panel or _is_table_of_runs(names)
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every run, by its name. Points that stand for several steps are counted in the notes."""
     rows = csv.reader(lines(path))

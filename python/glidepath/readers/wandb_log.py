@@ -33,11 +33,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return head.startswith(b":W&B")
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run, named by its id; a last record that is not complete yet is left out."""
     data = read_whole(path)

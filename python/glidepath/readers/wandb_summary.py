@@ -16,11 +16,6 @@ def recognises(path: Path, head: bytes) -> bool:
     )
 
 
-def unit(path: Path) -> Path:
-    """Judge each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Refuse, and say what to do."""
     raise RefusedError(

@@ -16,11 +16,6 @@ def recognises(path: Path, head: bytes) -> bool:
     return _core.is_table(os.fsencode(path), head)
 
 
-def unit(path: Path) -> Path:
-    """Read each file alone."""
-    return path
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run, or each that a column names. An empty cell was not logged; "nan" was."""
     return [of_run(run, metric, path) for run in _core.read_table(os.fsencode(path), metric)]
