@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import glidepath as gp
-from glidepath._metrics import reached_by_name
+from glidepath._core import reached_by_name
 
 # What an adapter waits for before it acts is `patience`: so many looks in a row.
 LOOKS, CURVES, SEED, PATIENCE = 100, 20, 0, (1, 5)

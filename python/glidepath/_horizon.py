@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glidepath._answer import best_keys, forecast_keys, reach_keys, run_keys
-from glidepath._core import open_budget
+from glidepath._core import open_budget, reached_by_name
 from glidepath._forecast import forecast
-from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._reach import best_so_far, reach
 from glidepath._schedule import inferred

@@ -3,39 +3,9 @@
 
 from __future__ import annotations
 
-from glidepath._core import (
-    CLOCKS,
-    DATES,
-    STAMPS,
-    TIMES,
-    InputError,
-    best_name,
-    direction_by_name,
-    is_metric_name,
-    is_rate_name,
-    is_step_name,
-    is_step_within_epoch,
-    normal_name,
-    reached_by_name,
-    step_columns,
-)
+from glidepath._core import InputError, direction_by_name, reached_by_name
 
-__all__ = [
-    "CLOCKS",
-    "DATES",
-    "STAMPS",
-    "TIMES",
-    "best_name",
-    "direction_by_name",
-    "is_metric_name",
-    "is_rate_name",
-    "is_step_name",
-    "is_step_within_epoch",
-    "normal_name",
-    "reached_by_name",
-    "required_direction",
-    "step_columns",
-]
+__all__ = ["reached_by_name", "required_direction"]
 
 
 def required_direction(name: str) -> str:

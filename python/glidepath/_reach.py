@@ -14,8 +14,7 @@ from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._arguments import checked, number
 from glidepath._columns import values_of
-from glidepath._core import InputError
-from glidepath._metrics import reached_by_name
+from glidepath._core import InputError, reached_by_name
 from glidepath._past_runs import constants_of, past_of
 from glidepath._pictures import series
 from glidepath._results import Recorded

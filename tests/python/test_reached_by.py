@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import glidepath as gp
-from glidepath._metrics import reached_by_name
+from glidepath._core import reached_by_name
 from glidepath.adapters._adviser import Adviser
 from glidepath.cli import main
 from glidepath.engines.slurm import JobRequest, PilotOptions

@@ -11,10 +11,10 @@ from typing import Any
 
 import glidepath as gp
 from glidepath._answer import reach_keys, run_keys, when
+from glidepath._core import reached_by_name
 from glidepath._csv_rows import read_rows
 from glidepath._horizon import horizon, in_words
 from glidepath._judge import Ruling, rule
-from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._plan import REMAINING_SAMPLES
 from glidepath._trace import pace

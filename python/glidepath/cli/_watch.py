@@ -29,11 +29,11 @@ from glidepath._answer import (
     run_keys,
     when,
 )
+from glidepath._core import reached_by_name
 from glidepath._follow import EVERY_S, by_name
 from glidepath._horizon import horizon, in_words, outlook
 from glidepath._json import plain
 from glidepath._judge import rule
-from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._results import counted
 from glidepath._trace import pace

@@ -8,7 +8,7 @@ A reader module has two functions, and a third where several files may be one ru
     where it is gzip. An error, as of a damaged file, counts as no.
 ``read(path, metric)``
     The runs of a unit, or of a single file of it; `metric` None is the training loss as
-    `glidepath.readers._series.choose` finds it.
+    `glidepath._core.choose` finds it.
 ``unit(path)``
     What of the file's surroundings makes one run: the file itself, or a folder of several.
 """

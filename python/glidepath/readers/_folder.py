@@ -11,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from glidepath._core import IoError
-from glidepath._metrics import is_metric_name, normal_name
+from glidepath._core import AbsentError, IoError, RefusedError, is_metric_name, normal_name
 from glidepath._trace import Trace, renamed
 from glidepath.readers._formats import FORMATS, _format_of, _head, _reader
-from glidepath.readers._series import AbsentError, RefusedError, collected
+from glidepath.readers._series import collected
 
 # How files are called that should be logs.
 _LOG_SUFFIXES = {".log", ".txt", ".out", ".err", ".csv", ".tsv", ".jsonl"}

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from glidepath._core import LogRows, RunRecord
-from glidepath._metrics import is_metric_name, normal_name, step_columns
+from glidepath._core import LogRows, RunRecord, Series, is_metric_name, normal_name, step_columns
 from glidepath.readers._rows import NOT_METRICS, flat, number
-from glidepath.readers._series import Series
 
 Settings = dict[str, float | str]
 

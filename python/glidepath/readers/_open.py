@@ -15,18 +15,12 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from glidepath._arguments import checked
-from glidepath._core import InputError, IoError, unknown_format
+from glidepath._core import AbsentError, InputError, IoError, RefusedError, unknown_format
 from glidepath._results import Result, counted
 from glidepath._trace import Direction, Trace, renamed
 from glidepath.readers._folder import read_folder
 from glidepath.readers._formats import FORMATS, _format_of, _head, _reader, refusing
-from glidepath.readers._series import (
-    AbsentError,
-    RefusedError,
-    collected,
-    refused_address,
-    without_secrets,
-)
+from glidepath.readers._series import collected, refused_address, without_secrets
 
 __all__ = ["MetricInfo", "metrics_of", "read_traces"]
 

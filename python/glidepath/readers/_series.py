@@ -19,34 +19,13 @@ from glidepath._core import (
     AbsentError,
     InputError,
     IoError,
-    RefusedError,
     RunRecord,
     Series,
-    choose,
     is_utf16,
     trace_of,
     utf8_of_utf16,
 )
 from glidepath._trace import Trace, of_record
-
-__all__ = [
-    "HEAD_BYTES",
-    "AbsentError",
-    "RefusedError",
-    "Series",
-    "choose",
-    "collected",
-    "is_ended",
-    "lines",
-    "of_run",
-    "open_log",
-    "open_plain",
-    "read_whole",
-    "refused_address",
-    "to_trace",
-    "traces_of",
-    "without_secrets",
-]
 
 HEAD_BYTES = 65536
 # Bytes in a line of text, and in a file that was packed.

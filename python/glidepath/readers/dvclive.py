@@ -7,9 +7,10 @@ import os
 from pathlib import Path
 
 from glidepath import _core
+from glidepath._core import Series
 from glidepath._trace import Trace
 from glidepath.readers import wide_csv
-from glidepath.readers._series import Series, to_trace
+from glidepath.readers._series import to_trace
 
 
 def _root(path: Path) -> Path | None:

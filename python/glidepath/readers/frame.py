@@ -15,11 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glidepath._core import AbsentError, InputError, IoError, LogRows, names_run
-from glidepath._metrics import CLOCKS, DATES, STAMPS, TIMES, is_step_name, normal_name
+from glidepath._core import (
+    CLOCKS,
+    DATES,
+    STAMPS,
+    TIMES,
+    AbsentError,
+    InputError,
+    IoError,
+    LogRows,
+    Series,
+    is_step_name,
+    names_run,
+    normal_name,
+)
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._series import Series, traces_of
+from glidepath.readers._series import traces_of
 
 # Columns that tell any runs apart, of one row, too, and those that go on from one another.
 _RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")

@@ -14,8 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glidepath._core import SETTINGS_KEYS, IoError, LogRows
-from glidepath._metrics import is_metric_name
+from glidepath._core import SETTINGS_KEYS, AbsentError, IoError, LogRows, Series, is_metric_name
 from glidepath._trace import Trace
 from glidepath.readers._histories import (
     Settings,
@@ -26,7 +25,7 @@ from glidepath.readers._histories import (
     told_apart,
 )
 from glidepath.readers._rows import flat, number, settings_in
-from glidepath.readers._series import AbsentError, Series, read_whole, to_trace, traces_of
+from glidepath.readers._series import read_whole, to_trace, traces_of
 
 _KEY = re.compile(rb'"([^"\\]{1,99})"\s{0,9}:')
 _TEXT = re.compile(rb'"([^"\\]{1,99})"')

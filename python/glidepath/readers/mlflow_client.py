@@ -9,18 +9,10 @@ from socket import create_connection
 from typing import Any
 from urllib.parse import urlsplit
 
-from glidepath._core import IoError, settings_of_texts
-from glidepath._metrics import is_rate_name
+from glidepath._core import AbsentError, IoError, Series, choose, is_rate_name, settings_of_texts
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._series import (
-    AbsentError,
-    Series,
-    choose,
-    refused_address,
-    to_trace,
-    without_secrets,
-)
+from glidepath.readers._series import refused_address, to_trace, without_secrets
 
 _PAGE = re.compile(r"(?P<server>https?://[^#]*?)/?(?:#(?P<page>.*))?$")
 

@@ -13,17 +13,10 @@ from collections import defaultdict
 from itertools import islice
 from pathlib import Path
 
-from glidepath._core import IoError, settings_of_texts
+from glidepath._core import AbsentError, IoError, RefusedError, Series, settings_of_texts
 from glidepath._trace import Trace
 from glidepath.readers._rows import number
-from glidepath.readers._series import (
-    AbsentError,
-    RefusedError,
-    Series,
-    lines,
-    open_plain,
-    to_trace,
-)
+from glidepath.readers._series import lines, open_plain, to_trace
 
 _MOST_PARAMETERS, _LONGEST_PARAMETER = 1000, 1000  # files, and bytes of one
 _LINE = re.compile(rb"\d{10,16} \S+( -?\d+)?\r?\n?")

@@ -8,9 +8,9 @@ import sqlite3
 from collections import defaultdict
 from pathlib import Path
 
-from glidepath._core import IoError, settings_of_texts
+from glidepath._core import IoError, Series, settings_of_texts
 from glidepath._trace import Trace
-from glidepath.readers._series import Series, traces_of
+from glidepath.readers._series import traces_of
 from glidepath.readers._sqlite import columns, is_sqlite, rows
 
 _STORED_INFINITY = 1.7976931348623157e308  # what MLflow stores for infinity

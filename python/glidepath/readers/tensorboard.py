@@ -14,10 +14,10 @@ import struct
 from collections import defaultdict
 from pathlib import Path
 
-from glidepath._core import IoError, settings_of_file
+from glidepath._core import IoError, Series, settings_of_file
 from glidepath._trace import Trace
 from glidepath.readers._protobuf import skip, varint
-from glidepath.readers._series import Series, open_log, read_whole, to_trace
+from glidepath.readers._series import open_log, read_whole, to_trace
 
 _CONTENT = {1: "<f", 2: "<d", 3: "<i", 9: "<q", 19: "<e"}  # DataType: how its bytes read
 _FLOAT, _DOUBLE, _LENGTH = struct.Struct("<f"), struct.Struct("<d"), struct.Struct("<Q")

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 from glidepath import _core
-from glidepath._core import IoError, LogRows
+from glidepath._core import AbsentError, IoError, LogRows, Series
 from glidepath._trace import Trace
-from glidepath.readers._series import AbsentError, Series, lines, of_run, to_trace
+from glidepath.readers._series import lines, of_run, to_trace
 
 _GROUPS = ("step", "epoch", "value", "lr", "planned_steps")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")

@@ -7,16 +7,10 @@ import csv
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from glidepath._core import IoError
+from glidepath._core import IoError, RefusedError, Series
 from glidepath._results import counted
 from glidepath._trace import Trace
-from glidepath.readers._series import (
-    RefusedError,
-    Series,
-    is_ended,
-    lines,
-    traces_of,
-)
+from glidepath.readers._series import is_ended, lines, traces_of
 
 _MARK = " - "
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from glidepath._core import RefusedError
 from glidepath._trace import Trace
-from glidepath.readers._series import RefusedError
 
 
 def recognises(path: Path, head: bytes) -> bool:

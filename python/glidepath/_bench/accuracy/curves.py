@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from glidepath._core import InputError, IoError
+from glidepath._core import AbsentError, InputError, IoError, RefusedError
 from glidepath._results import counted
 from glidepath._trace import Trace, as_traces, renamed
 from glidepath.readers._folder import is_called_log, passing_over
 from glidepath.readers._formats import _format_of, _head
 from glidepath.readers._open import read, read_traces
-from glidepath.readers._series import AbsentError, RefusedError, lines
+from glidepath.readers._series import lines
 
 FEWEST_POINTS = 10
 PAST_RUNS = 150  # handed to a method, at most

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from glidepath import _core
-from glidepath._core import InputError, open_budget
+from glidepath._core import InputError, open_budget, reached_by_name
 from glidepath._judge import judge
-from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._plan import REMAINING_SAMPLES
 from glidepath._reach import reach

@@ -24,9 +24,9 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from glidepath._core import IoError
-from glidepath._metrics import (
+from glidepath._core import (
     CLOCKS,
+    IoError,
     best_name,
     direction_by_name,
     is_step_within_epoch,
