@@ -102,7 +102,6 @@ class Ran:
 
 # A forecast that is a little too sure of itself.
 PIT = np.clip(0.5 + 1.15 * ((np.arange(400) + 0.5) / 400 - 0.5), 0.001, 0.999)
-DECISION = "continue: 93 % to reach 1.80, at step 32 500"
 
 PICTURES: dict[str, Callable[[], Any]] = {
     "trace": lambda: runs.trace(TRACE),
@@ -113,7 +112,6 @@ PICTURES: dict[str, Callable[[], Any]] = {
         later=gp.Trace(LATER, loss(LATER)),
         target=1.8,
         reach=when(0.07),
-        decision=DECISION,
     ),
     "reach": lambda: runs.reach(when(0.25)),
     "never": lambda: runs.reach(when(1.0)),

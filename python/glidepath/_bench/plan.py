@@ -246,7 +246,7 @@ def _small(instances: int) -> list[Row]:
     return [_row(f"differs from exhaustive search, {instances} x 2-8 jobs", wrong, "times", 0.0)]
 
 
-def random_snapshot(jobs: int, *, seed: int = 0, samples: int = 64) -> gp.Snapshot:
+def random_snapshot(jobs: int, *, seed: int = 0) -> gp.Snapshot:
     """Live jobs with forecasts on three tiers, a third of the GPUs held."""
     rng = np.random.default_rng(seed)
     job, tier, gpus, _, capacity = random_round(jobs, seed=seed)
@@ -263,8 +263,8 @@ def random_snapshot(jobs: int, *, seed: int = 0, samples: int = 64) -> gp.Snapsh
                 tier[first[j] : first[j + 1]], gpus[first[j] : first[j + 1]], strict=True
             )
         ] or [gp.Option(0, 1, 1.0)]
-        steps = np.sort(rng.lognormal(9, 1) * rng.lognormal(0, 0.5, samples))
-        steps[int(samples * rng.uniform(0.6, 1.0)) :] = np.inf
+        steps = np.sort(rng.lognormal(9, 1) * rng.lognormal(0, 0.5, 64))
+        steps[int(64 * rng.uniform(0.6, 1.0)) :] = np.inf
         live.append(
             gp.Job(j, ways, memory_gb=8, attained_s=10.0, restart_s=60, remaining_steps=steps)
         )

@@ -170,7 +170,7 @@ def _with_points(trace: Trace | None) -> Trace | None:
     return trace if trace is not None and len(trace) else None
 
 
-def _points(ax: Axes, trace: Trace, label: str = "observed") -> None:
+def _points(ax: Axes, trace: Trace) -> None:
     few = len(trace.step) <= 150
     ax.plot(
         trace.step,
@@ -180,7 +180,7 @@ def _points(ax: Axes, trace: Trace, label: str = "observed") -> None:
         linestyle="none" if few else "-",
         linewidth=0.8,
         color=MUTED,
-        label=label,
+        label="observed",
         rasterized=len(trace.step) > 20_000,
     )
 
@@ -192,7 +192,6 @@ def forecast(
     later: Trace | None = None,
     target: float | None = None,
     reach: Reach | None = None,
-    decision: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a fan chart: the observed points, the median forecast and its bands.
@@ -208,14 +207,10 @@ def forecast(
         Value to reach, drawn as a line.
     reach : Reach, optional
         When the target is reached: its median and 80 % interval are marked on that line.
-    decision : str, optional
-        A sentence for the title, such as the reason of a decision.
     """
     ax = axes_for(ax)
     trace = _with_points(trace)
     metric = "loss" if trace is None else trace.metric
-    if decision:
-        ax.set_title(decision, loc="left", fontsize=10)
     if forecast._is_blind:
         over_steps(ax, metric)
         ax.set_xlim(0.0, forecast.at[-1])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _LARGEST_COUNT = 1e12  # from which twelve digits, as reasons of a watch have, need an exponent
+_SHOWN_POINTS, _BINS = 400, 60  # of a line, and of a density
 _LARGEST_DRAWN = 1e300  # matplotlib adds margins, and overflows beyond
 NO_VALUE = "no finite value so far"  # of a run of which there is nothing to draw
 
@@ -56,9 +57,9 @@ def chance(probability: float, digits: int = 3) -> str:
     return f"{probability:.{digits}f}"
 
 
-def thinned(step: Floats, loss: Floats, most: int = 400) -> tuple[Floats, Floats]:
-    """Take at most so many points of a run, evenly by their number, the last among them."""
-    stride = -(-len(step) // most)
+def thinned(step: Floats, loss: Floats) -> tuple[Floats, Floats]:
+    """Take the points of a run that a line shows, evenly by their number, the last among them."""
+    stride = -(-len(step) // _SHOWN_POINTS)
     return step[::-1][::stride][::-1], loss[::-1][::stride][::-1]
 
 
@@ -69,16 +70,16 @@ def drawable(values: ArrayLike) -> Floats:
     return known
 
 
-def binned(time: Floats, values: Floats, most: int = 400) -> tuple[Floats, Floats, Floats, Floats]:
-    """Give the middles of at most so many spans of time, and mean, least and largest in each.
+def binned(time: Floats, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Give the middles of spans of time, as many as a line shows; mean, least, largest in each.
 
     Spans without a value are left out.
     """
     known = np.isfinite(values)
     time, values = time[known], values[known]
-    if time.size <= most:
+    if time.size <= _SHOWN_POINTS:
         return time, values, values, values
-    edges = np.linspace(time[0], time[-1], most + 1)
+    edges = np.linspace(time[0], time[-1], _SHOWN_POINTS + 1)
     begins = np.unique(np.searchsorted(time, edges[:-1]))
     counts = np.diff(np.append(begins, time.size))
     middle = np.add.reduceat(time, begins) / counts
@@ -116,8 +117,8 @@ def loss_limits(*columns: ArrayLike) -> tuple[float, float] | None:
     return low - margin, high + margin
 
 
-def reach_density(reach: Reach, bins: int = 60) -> tuple[Floats, Floats]:
-    """Give edges (bins + 1) in steps and the probability of each bin; the rest is never.
+def reach_density(reach: Reach) -> tuple[Floats, Floats]:
+    """Give edges (one more than bins) in steps and the probability of each bin; the rest is never.
 
     Empty arrays when the target is surely not reached.
     """
@@ -131,7 +132,7 @@ def reach_density(reach: Reach, bins: int = 60) -> tuple[Floats, Floats]:
     if high <= low:
         return np.array([low, low + 1.0]), np.array([reached])
     pad = 0.02 * (high - low)
-    edges = np.linspace(max(low - pad, 0.0), high + pad, bins + 1)
+    edges = np.linspace(max(low - pad, 0.0), high + pad, _BINS + 1)
     cdf = np.array([reach.prob_by(float(edge)) for edge in edges])
     return edges, np.diff(cdf)
 
@@ -178,11 +179,10 @@ def _blocks(lanes: Sequence[float], gpus: int, now: float) -> list[tuple[int, in
     return pieces
 
 
-def busy_gpus(spans: Mapping[str, NDArray[Any]], tier: int | None = None) -> tuple[Floats, Floats]:
-    """Give times (s) and the GPUs held from each on, for one tier or all."""
-    chosen = np.ones(len(spans["job"]), dtype=bool) if tier is None else spans["tier"] == tier
-    time = np.concatenate([spans["start_s"][chosen], spans["end_s"][chosen]])
-    change = np.concatenate([spans["gpus"][chosen], -spans["gpus"][chosen]]).astype(float)
+def busy_gpus(spans: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
+    """Give times (s) and the GPUs held from each on."""
+    time = np.concatenate([spans["start_s"], spans["end_s"]])
+    change = np.concatenate([spans["gpus"], -spans["gpus"]]).astype(float)
     if time.size == 0:
         return np.zeros(1), np.zeros(1)
     at, inverse = np.unique(time, return_inverse=True)

@@ -132,7 +132,8 @@ def gantt(simulation: gp.Simulation) -> Figure:
     }
 
 
-def steps(lines: Mapping[str, tuple[Any, Any]], x: str, y: str, *, percent: bool = True) -> Figure:
+def steps(lines: Mapping[str, tuple[Any, Any]], x: str, y: str) -> Figure:
+    """Draw shares that change in steps."""
     data = [
         _scatter(
             name,
@@ -142,9 +143,7 @@ def steps(lines: Mapping[str, tuple[Any, Any]], x: str, y: str, *, percent: bool
         )
         for i, (name, (xs, ys)) in enumerate(lines.items())
     ]
-    axis: dict[str, Any] = {"rangemode": "tozero"}
-    if percent:
-        axis["tickformat"] = ".0%"
+    axis = {"rangemode": "tozero", "tickformat": ".0%"}
     return {"data": data, "layout": _layout(320, x, y, yaxis=axis)}
 
 

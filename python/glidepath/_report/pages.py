@@ -28,6 +28,7 @@ from glidepath._results import counted
 from glidepath._verdicts import meaning
 
 OBSERVED_SHARE = 0.3  # of each curve in the forecast pictures of a simulation's report
+_FANS = 4  # of its curves that are forecast
 _BARS = ("total wait h", "mean JCT h", "GPU-hours", "kWh")
 
 
@@ -194,7 +195,7 @@ def _add_arm(page: Page, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _forecasts(workload: gp.Workload, count: int = 4) -> dict[str, Figure]:
+def _forecasts(workload: gp.Workload) -> dict[str, Figure]:
     """Fan charts of the first jobs whose curves differ."""
     jobs = workload.jobs
     if "truth" not in jobs or not workload.curves:
@@ -202,7 +203,7 @@ def _forecasts(workload: gp.Workload, count: int = 4) -> dict[str, Figure]:
     curves = workload.curves
     fans: dict[str, Figure] = {}
     for truth, target in zip(jobs["truth"], jobs["target_loss"], strict=True):
-        if truth < 0 or len(fans) == count:
+        if truth < 0 or len(fans) == _FANS:
             continue
         curve = curves[int(truth)]
         points = max(4, round(OBSERVED_SHARE * len(curve)))

@@ -41,9 +41,9 @@ class History:
         return any(is_metric_name(name) for name in [*self.series, "/".join(self.path)])
 
 
-def histories(value: Any, depth: int = _DEPTH, path: tuple[str, ...] = ()) -> Iterator[History]:
+def histories(value: Any, depth: int = _DEPTH) -> Iterator[History]:
     """Give each history of a document, outer ones first."""
-    for place, rows in _rows_within(value, depth, path, {}):
+    for place, rows in _rows_within(value, depth, (), {}):
         runs = rows.runs()
         if len(runs) == 1:
             if runs[0].series:

@@ -33,14 +33,14 @@ COVERAGE = 0.95
 class Bootstrap:
     """Draws of the units of some rows, the same for every method and score."""
 
-    def __init__(self, rows: Sequence[Row], *, draws: int = DRAWS, seed: int = 0) -> None:
+    def __init__(self, rows: Sequence[Row], *, draws: int = DRAWS) -> None:
         groups: dict[str, set[str]] = {}
         for row in rows:
             groups.setdefault(row["collection"], set()).add(group_of(row["run"]))
         self._grouped = {name for name, of in groups.items() if len(of) >= FEWEST_GROUPS}
         self.units: list[Unit] = sorted({self._unit(row) for row in rows})
         self._place = {unit: i for i, unit in enumerate(self.units)}
-        self._weights = _weights([name for name, _ in self.units], draws, seed)
+        self._weights = _weights([name for name, _ in self.units], draws)
 
     def _unit(self, row: Row) -> Unit:
         name = row["collection"]
@@ -91,9 +91,9 @@ class Bootstrap:
         }
 
 
-def _weights(collections: Sequence[str], draws: int, seed: int) -> Floats:
+def _weights(collections: Sequence[str], draws: int) -> Floats:
     """How often each unit is in each draw, (draws, units)."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     names = sorted(set(collections))
     copies = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=draws)
     weights = np.zeros((draws, len(collections)), dtype=np.float32)
