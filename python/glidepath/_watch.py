@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 _FORMAT = "glidepath.watch"
 _VERSION = 5
-# What states of older versions lack.
-_OLDER_STATES: dict[Any, dict[str, Any]] = {
-    3: {"reached_by": "point", "at_target": 0, "longest_gap": 0},
-    4: {"longest_gap": 0},
-}
 SETTINGS = ("target", "budget", "direction", "alpha", "reached_by", "schedule")
 VERDICTS: tuple[str, ...] = _core.VERDICTS
 ALPHA: float = _core.WATCH_ALPHA
@@ -199,10 +194,6 @@ class Watch(Shown):
         InputError
             When it is no state of a watch, of another version, or damaged.
         """
-        if isinstance(state, Mapping):
-            for version, lacked in _OLDER_STATES.items():
-                if state.get("version") == version:
-                    state = {**lacked, **state, "version": _VERSION}
         check_format(state, "watch", _FORMAT, _VERSION)
         with restoring("watch"):
             settings = {key: state[key] for key in SETTINGS}
@@ -210,7 +201,7 @@ class Watch(Shown):
                 settings[key] = None if settings[key] is None else number(settings[key])
             seen = {name: state[name] for name in _core.WatchState.__annotations__}
             seen["lr"] = seen["lr"] or [None] * len(seen["step"])
-            if settings["target"] is None:  # older states have more, which has no effect
+            if settings["target"] is None:  # what else the state has is without effect
                 settings = {"direction": settings["direction"]}
                 seen["lr"] = [None] * len(seen["step"])
             elif settings["schedule"] is not None:

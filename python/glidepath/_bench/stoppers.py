@@ -309,8 +309,6 @@ def run(
     *,
     pruners: Sequence[str] = tuple(PRUNERS),
     seeds: int = 10,
-    trials: int = TRIALS,
-    workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Row]:
     """Replay every sweep in `seeds` orders with every pruner; one row per study."""
@@ -323,10 +321,10 @@ def run(
         if progress is not None:
             progress(done, len(found))
         for seed in range(seeds):
-            order = np.random.default_rng(seed).permutation(len(sweep.values))[:trials].tolist()
+            order = np.random.default_rng(seed).permutation(len(sweep.values))[:TRIALS].tolist()
             for name in pruners:
                 pruner = PRUNERS[name](sweep.values.shape[1])
-                row = replay(sweep, pruner, order, seed=seed, workers=workers)
+                row = replay(sweep, pruner, order, seed=seed)
                 rows.append({"sweep": sweep.name, "pruner": name, "seed": seed, **row})
     return rows
 

@@ -45,10 +45,6 @@ def bench_stoppers(
     seeds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Random orders of each sweep.")
     ] = 10,
-    trials: Annotated[int, typer.Option(min=2, metavar="N", help="Most trials of a study.")] = 40,
-    workers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Trials that run at a time.")
-    ] = 1,
     as_json: Json = False,
 ) -> int:
     """Replay recorded sweeps to pruners; exit code 1 where ours is above a limit."""
@@ -63,8 +59,6 @@ def bench_stoppers(
             found,
             pruners=tuple(pruner or stoppers.PRUNERS),
             seeds=seeds,
-            trials=trials,
-            workers=workers,
             progress=update,
         )
     table = stoppers.summary(rows)
