@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -20,7 +22,8 @@ def draft_of(path: Path, end: str = ".part") -> Path:
 def write_whole(path: Path, data: bytes) -> None:
     """Write all of a file or nothing: a reader never meets half of it, and an error leaves the old.
 
-    What is no regular file, such as /dev/stdout, is written to and stays what it is.
+    What is no regular file, such as /dev/stdout, is written to and stays what it is. A file that
+    its user alone may read stays so, too.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
@@ -30,6 +33,11 @@ def write_whole(path: Path, data: bytes) -> None:
     beside = draft_of(whole)
     try:
         beside.write_bytes(data)
+        with suppress(OSError):  # where there is none yet, or a file system has no modes
+            beside.chmod(stat.S_IMODE(whole.stat().st_mode))
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())  # a machine that loses power keeps the whole of one of them
         beside.replace(whole)
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)

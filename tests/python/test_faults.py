@@ -174,6 +174,15 @@ def test_a_page_is_replaced_whole_or_not_at_all(
     assert sorted(tmp_path.iterdir()) == [old]
 
 
+def test_a_page_that_its_user_alone_may_read_stays_so(tmp_path: Path) -> None:
+    old = tmp_path / "page.html"
+    old.write_text("old")
+    old.chmod(0o600)
+    page._write_whole(old, "<p>new</p>")
+    assert old.read_text() == "<p>new</p>"
+    assert stat.S_IMODE(old.stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("which", ["jobs", "values"])
 def test_what_is_compiled_replaces_a_file_whole_or_not_at_all(tmp_path: Path, which: str) -> None:
     name = {"jobs": "jobs.csv", "values": "learned.txt"}[which]

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import re
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -313,6 +315,39 @@ def test_a_state_that_cannot_be_removed_ends_no_training(
     adviser.add(1, 2.0)
     adviser.end()
     assert "state.json: the state is not removed: Not a directory" in caplog.text
+
+
+def test_a_state_behind_a_link_is_written_through_it(tmp_path: Path) -> None:
+    link, state = tmp_path / "run" / "state.json", tmp_path / "scratch" / "state.json"
+    link.parent.mkdir()
+    link.symlink_to(state)
+
+    def begun() -> Adviser:
+        adviser = Adviser("act", link, metric="loss", target=0.5)
+        adviser.begin(100)
+        return adviser
+
+    first = begun()
+    first.add(1, 2.0)
+    state.chmod(0o600)
+    first.add(2, 1.5)
+    assert link.is_symlink()
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600
+    again = begun()
+    assert again.watch == first.watch
+    again.end()
+    assert link.is_symlink()
+    assert [*state.parent.iterdir()] == []
+
+
+def test_a_state_that_is_no_regular_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    pipe = tmp_path / "state.json"
+    os.mkfifo(pipe)
+    adviser = Adviser("act", pipe, metric="loss", target=0.5)
+    with pytest.raises(gp.IoError, match=r"cannot go on .*it is no regular file"):
+        adviser.begin(100)
+    adviser.end()
+    assert pipe.is_fifo()
 
 
 def test_a_state_of_a_name_that_no_file_has_is_refused_before_the_training(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import math
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError, IoError
-from glidepath._drafts import draft_of
+from glidepath._drafts import write_whole
 from glidepath._judge import PATIENCE
 from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
@@ -184,6 +183,8 @@ class Adviser:
     def _resume_from(self, file: Path) -> bool:
         """Go on from the state in a file; whether there is one."""
         try:
+            if file.exists() and not file.is_file():  # to read a pipe would wait for ever
+                raise InputError("it is no regular file")
             state = json.loads(file.read_text(encoding="utf-8"))
             if not isinstance(state, dict):
                 raise InputError(f"it is {state!r:.40}, expected the state of a watch")
@@ -218,19 +219,11 @@ class Adviser:
 
     def _write(self, path: Path) -> None:
         """Keep the state; a full disk, or a process that shares the file, ends no training."""
-        new = draft_of(path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with new.open("w") as file:
-                json.dump(self.watch.to_dict(), file)
-                file.flush()
-                os.fsync(file.fileno())  # a machine that loses power keeps the name, too
-            new.replace(path)  # never half a state
+            Path(os.path.realpath(path)).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(self.watch.to_dict()).encode())
         except OSError as error:
             _log.warning("%s: the state is not kept: %s", path, error.strerror)
-        finally:
-            with contextlib.suppress(OSError):
-                new.unlink(missing_ok=True)
 
     def lacks(self, logged: Iterable[str]) -> None:
         """Warn, once, that a log lacks the metric before any other had it."""
@@ -256,7 +249,9 @@ class Adviser:
             _log.warning("%r %s: nothing was forecast", self._metric, why)
         if self._file is not None:
             try:
-                self._file.unlink(missing_ok=True)
+                whole = Path(os.path.realpath(self._file))  # a link to it stays
+                if whole.is_file() or not whole.exists():  # and a device, too
+                    whole.unlink(missing_ok=True)
             except OSError as error:  # which ends no training either
                 _log.warning("%s: the state is not removed: %s", self._file, error.strerror)
 
