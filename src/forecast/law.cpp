@@ -395,9 +395,14 @@ std::vector<Law::Place> Law::places_of(std::span<const double> steps) const {
   return places;
 }
 
+// As many of them as there are steps need not be these: falls at epochs add some.
+bool Law::has_knots_at(std::span<const double> steps) const {
+  return std::ranges::equal(knots, steps, {}, {}, [&](double at) { return at + step_shift; });
+}
+
 void Law::spread(std::span<const double> z, std::span<const double> steps,
                  std::span<double> metric) const {
-  if (steps.size() == knots.size()) {
+  if (has_knots_at(steps)) {
     for (std::size_t i = 0; i < steps.size(); ++i) metric[i] = coordinate.metric(z[i]);
     return;
   }
@@ -418,7 +423,7 @@ void Law::prob_below(double value, std::span<const double> steps,
     end.push_back(ends(j));
     at_knots.push_back(cdf(j, z_of(value, end[j]), bound));
   }
-  if (knots.size() == steps.size()) {
+  if (has_knots_at(steps)) {
     std::ranges::copy(at_knots, probability.begin());
   } else {
     spread_cdf(value, bound, steps, end, at_knots, probability);

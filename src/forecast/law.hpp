@@ -64,6 +64,8 @@ struct Law {
   [[nodiscard]] double cdf(std::size_t knot, double z, Bound bound = Bound::at_most) const;
   /// z quantiles at all knots, (level, knot) row-major: of the curve, and of a raw observation.
   void quantiles(const Levels& levels, std::vector<double>& curve, std::vector<double>& raw) const;
+  /// Whether the knots are these steps, so that nothing lies between.
+  [[nodiscard]] bool has_knots_at(std::span<const double> steps) const;
   /// Metric at `steps` from z at the knots.
   void spread(std::span<const double> z, std::span<const double> steps,
               std::span<double> metric) const;

@@ -104,6 +104,14 @@ def test_the_fall_is_as_sharp_among_many_steps() -> None:
     np.testing.assert_allclose(ahead[beside], few, rtol=1e-3)
 
 
+def test_a_forecast_among_as_many_steps_as_its_law_has_knots_is_the_same() -> None:
+    run = first(fine_tuned(4 * EPOCH), EPOCH + 60)
+    at = np.linspace(run.step[-1] + 10, 10 * 3 * EPOCH - 10, 16)  # 14 knots, and 2 at the fall
+    among = gp.forecast(run, at)
+    few = [gp.forecast(run, at[half]) for half in (slice(8), slice(8, 16))]
+    np.testing.assert_allclose(among.median, np.concatenate([f.median for f in few]), rtol=0.01)
+
+
 def test_times_to_target_and_watches_count_on_the_next_epoch() -> None:
     run = first(fine_tuned(4 * EPOCH), EPOCH + 60)
     target = 0.85 * np.median(run.loss[-30:])
