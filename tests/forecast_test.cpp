@@ -498,6 +498,11 @@ TEST(LawTest, StoredNumbersGiveTheLawBackAndOthersAreRefused) {
   EXPECT_THROW((void)detail::unpack_law(all.first(all.size() - 1)), InputError);
   const std::vector<double> broken(40, -1.0);
   EXPECT_THROW((void)detail::unpack_law(broken), InputError);
+  std::vector<double> parts(all.begin(), all.begin() + 20);
+  parts[0] = 1;
+  parts[1] = 4.0 / 3;  // of components, which with one knot would be six numbers
+  EXPECT_EQ(refusal([&] { (void)detail::unpack_law(parts); }),
+            "forecast: these 20 numbers are not a stored forecast");
 
   const auto changed = [&](auto change) {
     detail::Law law = *f.law;
@@ -514,6 +519,17 @@ TEST(LawTest, StoredNumbersGiveTheLawBackAndOthersAreRefused) {
             "forecast: this is not a stored forecast, its weights are no shares");
   EXPECT_EQ(changed([](detail::Law& law) { std::swap(law.knots[0], law.knots[1]); }),
             "forecast: this is not a stored forecast, its knots do not increase");
+}
+
+TEST(LawTest, StoredStepsThatTheOneKnotOfALawIsNotAtAreRefused) {
+  Forecast stored = forecast(power_law(60, 1, 2, 0.4, 0.02).view(), std::vector<double>{100});
+  EXPECT_EQ(quantile(stored, 0.5), stored.median);
+  stored.at = {100, 200};
+  EXPECT_EQ(refusal([&] { (void)quantile(stored, 0.3); }),
+            "forecast: this is not a stored forecast, its one knot is not at its 2 steps");
+  stored.at = {200};
+  EXPECT_EQ(refusal([&] { (void)prob_below(stored, 1.5); }),
+            "forecast: this is not a stored forecast, its one knot is not at its 1 step");
 }
 
 TEST(LawTest, CdfAtAKnotInvertsTheQuantileOfARawObservation) {

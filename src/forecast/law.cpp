@@ -381,6 +381,10 @@ void Law::quantiles(const Levels& levels, std::vector<double>& curve,
 }
 
 std::vector<Law::Place> Law::places_of(std::span<const double> steps) const {
+  if (knots.size() < 2) {
+    refuse("forecast: this is not a stored forecast, its one knot is not at its ", steps.size(),
+           steps.size() == 1 ? " step" : " steps");
+  }
   std::vector<Place> places;
   places.reserve(steps.size());
   std::size_t k = 0;  // knots[k] <= step < knots[k + 1]

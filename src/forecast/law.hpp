@@ -66,7 +66,7 @@ struct Law {
   void quantiles(const Levels& levels, std::vector<double>& curve, std::vector<double>& raw) const;
   /// Whether the knots are these steps, so that nothing lies between.
   [[nodiscard]] bool has_knots_at(std::span<const double> steps) const;
-  /// Metric at `steps` from z at the knots.
+  /// Metric at `steps` from z at the knots. Throws InputError on a single knot that is none of them.
   void spread(std::span<const double> z, std::span<const double> steps,
               std::span<double> metric) const;
   /// P(raw observation <= value) at `steps`, between knots the level whose quantile is there.

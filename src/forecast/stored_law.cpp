@@ -84,6 +84,7 @@ Law unpack_law(std::span<const double> numbers) {
   const auto size = static_cast<double>(numbers.size()), head = 3.0 + parts.numbers.size();
   const double knots = size > head ? numbers[0] : 0, components = size > head ? numbers[1] : 0;
   if (!(knots >= 1 && components >= 1) || knots != std::floor(knots) ||
+      components != std::floor(components) ||
       size != head + 2 * knots + components + 2 * knots * components) {
     refuse("forecast: these ", numbers.size(), " numbers are not a stored forecast");
   }
