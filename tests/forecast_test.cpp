@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <locale>
 #include <memory>
 #include <span>
 #include <string>
@@ -453,6 +454,10 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
       refusal([&] { (void)read_constants("temper 1\nshape cube 1 2 3\n"); }),
       "forecast constants: line 2: shape is 'cube', expected one of constant, hill, log, power, "
       "weibull");
+  EXPECT_EQ(
+      refusal([&] { (void)read_constants("temper 1\ngate family cube 1 2 3 4 5 6\n"); }),
+      "forecast constants: line 2: shape is 'cube', expected one of constant, hill, log, power, "
+      "weibull");
   EXPECT_EQ(refusal([&] { (void)read_constants("jitter 1\n"); }),
             "forecast constants: line 1: cannot read 'jitter 1'");
   for (const std::string line :
@@ -479,6 +484,24 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
     EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), ahead, {.constants = constants}); }),
               "forecast: these losses, by these constants, have no finite forecast");
   }
+}
+
+/// Numbers as a German program writes them once it has set its locale.
+struct WithCommas : std::numpunct<char> {
+  [[nodiscard]] char do_decimal_point() const override { return ','; }
+  [[nodiscard]] char do_thousands_sep() const override { return '.'; }
+  [[nodiscard]] std::string do_grouping() const override { return "\3"; }
+};
+
+TEST(ForecastTest, TheTableIsReadAlikeWhateverTheLocaleOfTheProgram) {
+  const std::locale before =
+      std::locale::global(std::locale(std::locale::classic(), new WithCommas));
+  std::shared_ptr<const ForecastConstants> read;
+  const std::string refused = refusal([&] { read = read_constants(detail::learned_table()); });
+  std::locale::global(before);
+  ASSERT_NE(read, nullptr) << refused;
+  EXPECT_EQ(read->shapes, detail::learned_constants().shapes);
+  EXPECT_EQ(read->temper, detail::learned_constants().temper);
 }
 
 TEST(LawTest, StoredNumbersGiveTheLawBackAndOthersAreRefused) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <locale>
 #include <map>
 #include <sstream>
 #include <string>
@@ -37,7 +38,7 @@ ForecastConstants::ShapeKind family_from(const std::string& text, int line) {
 
 /// "gate structure 3 ..." for the structure read third, "gate family weibull ...", "gate width
 /// ...".
-bool read_gate(std::istringstream& words, ForecastConstants& c) {
+bool read_gate(std::istringstream& words, int line, ForecastConstants& c) {
   ForecastConstants::Gate& gate = c.gate;
   std::string of;
   if (!(words >> of)) return false;
@@ -51,7 +52,7 @@ bool read_gate(std::istringstream& words, ForecastConstants& c) {
   } else if (of == "family") {
     std::string family;
     if (!(words >> family)) return false;
-    target = &gate.family[static_cast<std::size_t>(family_from(family, 0))];
+    target = &gate.family[static_cast<std::size_t>(family_from(family, line))];
   } else {
     const std::map<std::string, ForecastConstants::Row*> rows{
         {"rising", &gate.rising}, {"temper", &gate.temper},     {"inflation", &gate.inflation},
@@ -106,7 +107,7 @@ bool read_row(const std::string& key, std::istringstream& words, int line, Forec
   }
   if (key == "ahead") return read_ahead(words, c.ahead);
   if (key == "best") return read_best(words, c.best);
-  return key == "gate" && read_gate(words, c);
+  return key == "gate" && read_gate(words, line, c);
 }
 
 /// The numbers by name, each of which a table has once.
@@ -201,6 +202,7 @@ std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     std::istringstream words(line);
+    words.imbue(std::locale::classic());
     std::string key;
     if (!(words >> key) || key.front() == '#') continue;
     const auto found = missing.find(key);
