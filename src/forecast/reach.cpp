@@ -2,19 +2,15 @@
 #include "forecast/reach.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
 #include <numeric>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/interpolate.hpp"
 #include "common/interrupt.hpp"
-#include "common/names.hpp"
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
@@ -22,71 +18,24 @@
 #include "forecast/counted.hpp"
 #include "forecast/ended_runs.hpp"
 #include "forecast/gaps.hpp"
-#include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
-#include "forecast/student.hpp"
+#include "forecast/survival.hpp"
 #include "trace/direction.hpp"
 
 namespace glidepath {
 namespace {
 
 using detail::kInfinity;
-using detail::kPaths;
 
 // Steps from the last observed one to the budget, at least, and at most where these lie more than
 // 8000 times apart: up to there the cells are no wider in log step than kMeanCell in the mean.
 constexpr double kGridSteps = 60, kMaxGridSteps = 180, kMeanCell = 0.15;
-constexpr double kMaxDeviation = 60;  // scales of the noise: no observation strays so far
-constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
+constexpr double kMinCount = 1e-9;
 constexpr double kMostCounted = 1e15;    // values of a log: weights may add up to more than a count
 constexpr double kFirstOfBudget = 1e-3;  // share of the budget from which a grid before step 0 runs
 constexpr double kSpreadOfNever = 3;     // in log steps, of a curve that stays above the target
-constexpr double kMinSurvival = 1e-9;    // below it a component is left out of account
-constexpr std::size_t kMinLevel = 5, kMaxLevel = 63;  // values in a level, where there are enough
-constexpr std::size_t kLevelsOfLog = 10, kMinLevelsOfLog = 4;
-constexpr detail::Names<2> kReadings{"curve", "point"};
-// Between edges even in asinh u lie parts of the unit Student-t that are fine in the tails, where
-// "never" is decided: the outer ones hold 0.4 % each. Parts are shifted from component to
-// component, by shifts so many that neighbours move an edge by 1 % of probability at most.
-constexpr double kEdgeSpacing = 0.85;
-constexpr std::size_t kShifts = 32, kNextShift = 13;  // odd, near the golden section of kShifts
-// For a component of all the weight; one of less has its share of them, or one. They add at most a
-// third to the paths of as many components as a law has.
-constexpr double kMostSets = 16;
-
-/// Points of the unit Student-t, the middles of its parts between edges, and their masses.
-struct Paths {
-  std::array<double, kPaths> unit{}, mass{};
-};
-
-/// `shift` of the width of a part, from -1/2 to 1/2.
-Paths paths_of(double degrees, double shift) {
-  Paths paths;
-  double below = 0;
-  for (std::size_t i = 0; i < kPaths; ++i) {
-    const double edge = static_cast<double>(i + 1) - 0.5 * static_cast<double>(kPaths) + shift;
-    const double up_to =
-        i + 1 < kPaths ? detail::student_cdf(degrees, std::sinh(kEdgeSpacing * edge)) : 1.0;
-    paths.unit[i] = detail::student_quantile(degrees, 0.5 * (below + up_to));
-    paths.mass[i] = up_to - below;
-    below = up_to;
-  }
-  return paths;
-}
-
-/// Paths by their shift. A thread keeps those of its last degrees of freedom.
-const std::array<Paths, kShifts>& shifted_paths(double degrees) {
-  thread_local std::array<Paths, kShifts> paths;
-  thread_local double known = 0;
-  if (degrees == known) return paths;
-  for (std::size_t i = 0; i < kShifts; ++i) {
-    paths[i] = paths_of(degrees, (static_cast<double>(i) + 0.5) / kShifts - 0.5);
-  }
-  known = degrees;
-  return paths;
-}
 
 /// The points that were logged with a number: where, and how many.
 struct FinitePoints {
@@ -151,80 +100,6 @@ double grid_shift(TraceView trace, double budget) {
   return detail::step_shift(trace.step) - detail::steps_before(trace.step, count);
 }
 
-/// Probability that no level of the observations has come to the target, from knot to knot. Each
-/// component of the law is a handful of paths, each of which the observations follow with noise.
-/// The median of k of them has sqrt(pi / (2 k)) of their noise, and k times fewer are independent.
-/// Where there is little noise a path is there at once, so that the probability rises by its mass:
-/// many light paths, no two at the same place of their components, make these steps small.
-class Survival {
- public:
-  Survival(const detail::Law& law, double target, std::size_t window)
-      : law_(law),
-        target_(target),
-        window_(static_cast<double>(window)),
-        noise_(window > 1 ? law.noise * std::sqrt(std::numbers::pi / (2 * window_)) : law.noise),
-        sets_(sets_of(law.mixture)),
-        log_above_(sets_.size() * kPaths, 0.0),
-        log_survival_(sets_.size() * kPaths, 0.0),
-        survival_(sets_.size() * kPaths, 1.0) {}
-
-  /// After `count` observations more, which end at knot j. They are evenly spaced, the last one at
-  /// the knot, so that half of the others count where the cell began, but for the first cell: the
-  /// law does not say where that began.
-  double past(std::size_t j, double count) {
-    const detail::MixtureView curve = law_.mixture.at(j);
-    const double inverse_noise = 1 / std::max(noise_, kMinNoise);
-    const double at_knot = j > 0 && count > 1 ? 0.5 * (count + 1) : count;
-    double never = 0;
-    for (std::size_t i = 0; i < sets_.size(); ++i) {
-      PathSet& set = sets_[i];
-      const double location = curve.location[set.component], scale = curve.scale[set.component];
-      double* log_above = log_above_.data() + i * kPaths;
-      if ((location + scale * set.paths->unit[0] - target_) * inverse_noise > kMaxDeviation) {
-        std::fill_n(log_above, kPaths, 0.0);
-      } else if (set.left > kMinSurvival) {
-        double* mine = survival_.data() + i * kPaths;
-        detail::forecast_kernels().pass(set.paths->unit.data(), location, scale, law_.highest,
-                                        target_, inverse_noise, (count - at_knot) / window_,
-                                        at_knot / window_, log_above,
-                                        log_survival_.data() + i * kPaths, mine);
-        set.left = 0;
-        for (std::size_t l = 0; l < kPaths; ++l) set.left += set.paths->mass[l] * mine[l];
-      }
-      never += set.weight * set.left;
-    }
-    return never;
-  }
-
- private:
-  /// Paths of a component, with a part of its weight.
-  struct PathSet {
-    std::size_t component = 0;
-    const Paths* paths = nullptr;
-    double weight = 0, left = 1;
-  };
-
-  static std::vector<PathSet> sets_of(const detail::Mixture& mixture) {
-    const auto& shifted = shifted_paths(mixture.degrees);
-    std::vector<PathSet> sets;
-    for (std::size_t k = 0; k < mixture.components; ++k) {
-      const double wanted = std::clamp(std::ceil(kMostSets * mixture.weight[k]), 1.0, kMostSets);
-      const auto count = static_cast<std::size_t>(wanted);
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t shift = (kNextShift * k + kShifts * i / count) % kShifts;
-        sets.push_back({k, &shifted[shift], mixture.weight[k] / wanted});
-      }
-    }
-    return sets;
-  }
-
-  const detail::Law& law_;
-  double target_;
-  double window_, noise_;  // values in a level, and its noise
-  std::vector<PathSet> sets_;
-  std::vector<double> log_above_, log_survival_, survival_;  // of each path
-};
-
 /// Mixes in what the past runs that ended say, by how narrow it is beside the curve's own law. What
 /// they say of an easier target bounds it from above: there more of them count.
 void mix_in_ended_runs(TraceView trace, const ForecastOptions& options, Reach& r) {
@@ -251,7 +126,7 @@ void mix_in_ended_runs(TraceView trace, const ForecastOptions& options, Reach& r
 void follow_curve(const detail::Law& law, double target, TraceView trace, ReachedBy reached_by,
                   Reach& r) {
   const auto points = static_cast<std::size_t>(std::min(logged(trace, 0), kMostCounted));
-  Survival survival(law, target, level_window(reached_by, points));
+  detail::Survival survival(law, target, level_window(reached_by, points));
   const double density = density_of(trace);
   for (std::size_t j = 1; j < r.step.size(); ++j) {
     const double count = std::clamp(density * (r.step[j] - r.step[j - 1]), kMinCount, kMostCounted);
@@ -274,31 +149,6 @@ bool begin_reach(TraceView trace, std::span<const double> steps, const ForecastO
   r.prob_never = 1 - r.cdf.back();
   return true;
 }
-
-}  // namespace
-
-std::string_view name(ReachedBy reached_by) noexcept {
-  return detail::name_in(kReadings, reached_by);
-}
-
-void detail::refuse_unknown(ReachedBy reached_by, std::string_view what) {
-  refuse_unnamed(kReadings, reached_by, what);
-}
-
-ReachedBy reached_by_named(std::string_view text) {
-  if (text == "curve") return ReachedBy::curve;
-  if (text == "point") return ReachedBy::point;
-  detail::refuse("reached_by is '", text, "', expected curve or point");
-}
-
-std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept {
-  if (reached_by == ReachedBy::point) return 1;
-  const std::size_t part = std::clamp(points / kLevelsOfLog, kMinLevel, kMaxLevel);
-  const std::size_t window = std::min(part, points / kMinLevelsOfLog);
-  return window > 0 ? window - (window + 1) % 2 : 1;
-}
-
-namespace {
 
 /// Refuses a law of one's own whose columns differ.
 void refuse_uneven(const Reach& law) {
