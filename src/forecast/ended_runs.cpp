@@ -8,9 +8,11 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/statistics.hpp"
+#include "forecast/kriging.hpp"
 #include "forecast/level.hpp"
 #include "forecast/passages.hpp"
 #include "forecast/prepare.hpp"
@@ -22,28 +24,8 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kPaceRecords = 3;  // newest records whose steps are compared
 constexpr std::size_t kMaxMarks = 2 * kPaceRecords;
-constexpr std::size_t kMaxRuns = 24;  // the nearest; more take their time and teach little
 constexpr std::size_t kMaxGaps = 63;  // newest ones that tell the logging interval
 
-// Expected log end of a run that is late by x: x itself where runs differ by their unit, a part of
-// it where the lateness may be noise.
-constexpr double kSlopeOfNoise = 0.6, kLatenessOfNoise = 0.5;
-// Standard deviation of the log end around that line, and the past runs this guess is worth.
-constexpr double kNoise = 0.07, kNoiseRuns = 1;
-constexpr double kOffsetVariance = 100;  // of the level of the line, in noise variances: free
-// Standard deviation of the slopes in lateness, around the expected one, and in log interval.
-constexpr double kSlopeDeviation = 0.3;
-// Ratio of what alike runs share to the noise, and how far apart in lateness they still share it.
-struct Kernel {
-  double ratio, reach;
-};
-constexpr std::array kKernels{Kernel{0, 0.1}, Kernel{1.5, 0.1}, Kernel{1.5, 0.5}, Kernel{5, 0.1},
-                              Kernel{5, 0.5}};
-constexpr std::array kReaches{0.1, 0.5};
-constexpr double kIntervalReach = 0.3;  // the same in log logging interval
-constexpr double kMismatch = 0.15;      // uneven lateness that doubles the variance of a run
-constexpr double kOutlierDegrees = 4;   // of the Student-t that tells an odd run
-constexpr std::size_t kMinRobust = 4;   // runs among which one can be odd
 // Prior of the share that comes to the target: so many runs came, so many never did.
 constexpr double kPriorArrived = 1, kPriorNever = 0.1;
 constexpr int kShareSteps = 8;         // of the fixed-point iteration for that share
@@ -105,16 +87,10 @@ PastRun past_run(const Trace& run, const Passages& passages, std::span<const dou
   return seen;
 }
 
-/// What one past run says of an event: how much later than the live run it was, how unevenly so,
-/// and the log step of its event.
-struct Pair {
-  double lateness, unevenness, interval, event;
-};
-
 /// A past run at the marks [from, to), which the live run passed at `passed`; none if it passed
 /// none of them.
-std::optional<Pair> pair_of(const PastRun& run, const Live& live, std::span<const double> passed,
-                            std::size_t from, double event) {
+std::optional<Neighbour> beside(const PastRun& run, const Live& live,
+                                std::span<const double> passed, std::size_t from, double event) {
   double sum = 0, square = 0, count = 0;
   for (std::size_t i = 0; i < passed.size(); ++i) {
     const double late = run.passed[from + i] - passed[i];
@@ -126,159 +102,8 @@ std::optional<Pair> pair_of(const PastRun& run, const Live& live, std::span<cons
   if (count == 0) return std::nullopt;
   const double mean = sum / count;
   const double variance = std::max(square / count - mean * mean, 0.0);
-  return Pair{mean, std::sqrt(variance), run.interval - live.interval, event};
+  return Neighbour{mean, std::sqrt(variance), run.interval - live.interval, event};
 }
-
-/// The nearest runs, at most kMaxRuns.
-void keep_nearest(std::vector<Pair>& pairs) {
-  if (pairs.size() <= kMaxRuns) return;
-  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
-    return std::abs(a.lateness) + std::abs(a.interval) <
-           std::abs(b.lateness) + std::abs(b.interval);
-  });
-  pairs.resize(kMaxRuns);
-}
-
-double expected(double lateness) {
-  return lateness - (1 - kSlopeOfNoise) * kLatenessOfNoise * std::tanh(lateness / kLatenessOfNoise);
-}
-
-/// Kriging of log events over lateness and logging interval, at the live run, whose both are 0.
-class Kriging {
- public:
-  struct Estimate {
-    double mean, variance;
-  };
-
-  explicit Kriging(std::span<const Pair> pairs) : n_(pairs.size()) {
-    for (std::size_t i = 0; i < n_; ++i)
-      residual_[i] = pairs[i].event - expected(pairs[i].lateness);
-    auto sorted = residual_;
-    middle_ = median(std::span(sorted).first(n_));
-    for (std::size_t i = 0; i < n_; ++i) {
-      residual_[i] -= middle_;
-      const double uneven = pairs[i].unevenness / kMismatch;
-      noise_[i] = 1 + uneven * uneven;
-      trust_[i] = 1;
-    }
-    for (std::size_t i = 0; i <= n_; ++i) {
-      const Pair a = i < n_ ? pairs[i] : Pair{};
-      const double slope = kSlopeDeviation / kNoise;
-      for (std::size_t j = 0; j <= i; ++j) {
-        const Pair b = j < n_ ? pairs[j] : Pair{};
-        const double slopes = std::tanh(a.lateness) * std::tanh(b.lateness) +
-                              std::tanh(a.interval) * std::tanh(b.interval);
-        line_[i][j] = kOffsetVariance + slope * slope * slopes;
-        const double apart = std::abs(a.interval - b.interval) / kIntervalReach;
-        for (std::size_t r = 0; r < kReaches.size(); ++r) {
-          shared_[r][i][j] = std::exp(-std::abs(a.lateness - b.lateness) / kReaches[r] - apart);
-        }
-      }
-    }
-  }
-
-  Estimate estimate() {
-    if (n_ >= kMinRobust) {
-      solve(LeftOut::each);
-      for (std::size_t i = 0; i < n_; ++i) {
-        double square = 0;
-        for (std::size_t m = 0; m < kKernels.size(); ++m) square += weight_[m] * left_out_[m][i];
-        trust_[i] = std::min((kOutlierDegrees + 1) / (kOutlierDegrees + square), 1.0);
-      }
-    }
-    solve(LeftOut::none);
-    Estimate all{0, 0};
-    for (std::size_t m = 0; m < kKernels.size(); ++m) all.mean += weight_[m] * mean_[m];
-    for (std::size_t m = 0; m < kKernels.size(); ++m) {
-      const double away = mean_[m] - all.mean;
-      all.variance += weight_[m] * (variance_[m] + away * away);
-    }
-    all.mean += middle_;
-    return all;
-  }
-
- private:
-  using Row = std::array<double, kMaxRuns + 1>;
-  using Square = std::array<Row, kMaxRuns + 1>;
-  enum class LeftOut : std::uint8_t { none, each };
-
-  double covariance(const Kernel& kernel, std::size_t i, std::size_t j) const {
-    const std::size_t r = kernel.reach == kReaches[0] ? 0 : 1;
-    return line_[i][j] + kernel.ratio * kernel.ratio * shared_[r][i][j];
-  }
-
-  /// All kernels, weighed by their evidence; on request also the squares of the standardised
-  /// residuals of each run left out.
-  void solve(LeftOut left_out) {
-    double best = -std::numeric_limits<double>::infinity();
-    std::array<double, kKernels.size()> evidence{};
-    for (std::size_t m = 0; m < kKernels.size(); ++m) {
-      evidence[m] = solve_one(m, left_out);
-      best = std::max(best, evidence[m]);
-    }
-    double sum = 0;
-    for (std::size_t m = 0; m < kKernels.size(); ++m)
-      sum += weight_[m] = std::exp(evidence[m] - best);
-    for (double& w : weight_) w /= sum;
-  }
-
-  double solve_one(std::size_t m, LeftOut left_out) {
-    const Kernel& kernel = kKernels[m];
-    // Cholesky factor of the covariance; u and v are the residuals and the covariances with the
-    // live run, solved forwards.
-    double log_det = 0, quadratic = 0, along = 0, explained = 0;
-    Row u{}, v{};
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) {
-        double sum = covariance(kernel, i, j) + (i == j ? noise_[i] / trust_[i] : 0.0);
-        for (std::size_t k = 0; k < j; ++k) sum -= factor_[i][k] * factor_[j][k];
-        factor_[i][j] = i == j ? std::sqrt(sum) : sum / factor_[j][j];
-      }
-      double a = residual_[i], b = covariance(kernel, n_, i);
-      for (std::size_t k = 0; k < i; ++k) {
-        a -= factor_[i][k] * u[k];
-        b -= factor_[i][k] * v[k];
-      }
-      u[i] = a / factor_[i][i];
-      v[i] = b / factor_[i][i];
-      log_det += 2 * std::log(factor_[i][i]);
-      quadratic += u[i] * u[i];
-      along += u[i] * v[i];
-      explained += v[i] * v[i];
-    }
-    const double count = static_cast<double>(n_) + kNoiseRuns;
-    const double total = quadratic + kNoiseRuns * kNoise * kNoise;
-    mean_[m] = along;
-    variance_[m] = total / count * (covariance(kernel, n_, n_) - explained + 1);
-    if (left_out == LeftOut::each) leave_each_out(m, u, total / count);
-    return -0.5 * (log_det + count * std::log(total));
-  }
-
-  /// (A^-1 r)_i^2 / (A^-1)_ii in noise variances, from the columns of the inverse factor.
-  void leave_each_out(std::size_t m, const Row& u, double noise_variance) {
-    for (std::size_t c = 0; c < n_; ++c) {
-      Row column{};
-      column[c] = 1 / factor_[c][c];
-      double diagonal = column[c] * column[c], solved = column[c] * u[c];
-      for (std::size_t i = c + 1; i < n_; ++i) {
-        double sum = 0;
-        for (std::size_t k = c; k < i; ++k) sum -= factor_[i][k] * column[k];
-        column[i] = sum / factor_[i][i];
-        diagonal += column[i] * column[i];
-        solved += column[i] * u[i];
-      }
-      left_out_[m][c] = solved * solved / (diagonal * noise_variance);
-    }
-  }
-
-  std::size_t n_;
-  double middle_ = 0;
-  Row residual_{}, noise_{}, trust_{};
-  Square line_{}, factor_{};
-  std::array<Square, kReaches.size()> shared_{};
-  std::array<Row, kKernels.size()> left_out_{};
-  std::array<double, kKernels.size()> weight_{}, mean_{}, variance_{};
-};
 
 Live live_run(TraceView trace, double shift, double sign, std::vector<double>& scratch) {
   Live live;
@@ -327,17 +152,15 @@ View view_of(const Live& live, const Level& level, std::span<const Trace> past,
 /// By how much the law must be wider, from how well it foresaw, halfway in records, when the live
 /// run would come to where it stands.
 double widening(const View& view, const Live& live) {
-  std::vector<Pair> pairs;
+  std::vector<Neighbour> runs;
   const std::size_t last = view.now + view.now_passed.size() - 1;
   for (const PastRun& run : view.runs) {
     if (std::isnan(run.passed[last])) continue;
-    if (const auto pair = pair_of(run, live, view.half_passed, view.half, run.passed[last])) {
-      pairs.push_back(*pair);
-    }
+    const auto found = beside(run, live, view.half_passed, view.half, run.passed[last]);
+    if (found) runs.push_back(*found);
   }
-  if (pairs.empty()) return 1;
-  keep_nearest(pairs);
-  const Kriging::Estimate foreseen = Kriging(pairs).estimate();
+  if (runs.empty()) return 1;
+  const Estimate foreseen = krige(std::move(runs));
   const double error = live.records.back().log_step - foreseen.mean;
   return std::sqrt(std::max(1.0, 0.5 + 0.5 * error * error / foreseen.variance));
 }
@@ -353,12 +176,13 @@ double share_arriving(const View& view, const Live& live, const EndLaw& law) {
   const std::size_t last = view.now + view.now_passed.size() - 1;
   for (const PastRun& run : view.runs) {
     if (std::isnan(run.passed[last])) continue;
-    const Pair pair = *pair_of(run, live, view.now_passed, view.now, run.end);
-    const double uneven = pair.unevenness / kMismatch, alike = 1 / (1 + uneven * uneven);
+    const Neighbour found = *beside(run, live, view.now_passed, view.now, run.end);
+    const double alike = 1 / found.variance();
     if (!std::isnan(run.end)) {
       arrived += alike;
     } else {
-      const double end = std::exp(run.last - pair.lateness) - law.shift;  // on the live run's clock
+      const double end =
+          std::exp(run.last - found.lateness) - law.shift;  // on the live run's clock
       absent.push_back({alike, run.failed ? 1.0 : law.cdf(end)});
     }
   }
@@ -380,17 +204,15 @@ double share_arriving(const View& view, const Live& live, const EndLaw& law) {
 EndLaw law_at(const Level& level, const Live& live, const PastRuns& past, EndLaw law,
               std::vector<double>& scratch) {
   const View view = view_of(live, level, past.runs(), passages_of(past), scratch);
-  std::vector<Pair> pairs;
+  std::vector<Neighbour> runs;
   for (const PastRun& run : view.runs) {
     if (std::isnan(run.end)) continue;
-    if (const auto pair = pair_of(run, live, view.now_passed, view.now, run.end)) {
-      pairs.push_back(*pair);
-    }
+    const auto found = beside(run, live, view.now_passed, view.now, run.end);
+    if (found) runs.push_back(*found);
   }
-  if (pairs.empty()) return law;
-  keep_nearest(pairs);
-  const Kriging::Estimate end = Kriging(pairs).estimate();
-  law.runs = static_cast<int>(pairs.size());
+  if (runs.empty()) return law;
+  const Estimate end = krige(std::move(runs));
+  law.runs = end.runs;
   law.degrees = static_cast<double>(law.runs);
   law.location = end.mean;
   law.scale = std::sqrt(end.variance) * widening(view, live);
