@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "forecast/constants.hpp"
-#include "forecast/predict.hpp"
+#include "forecast/nodes.hpp"
 #include "forecast/prepare.hpp"
 #include "forecast_records.hpp"
 

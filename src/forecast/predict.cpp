@@ -9,14 +9,11 @@
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
-#include "forecast/evidence.hpp"
-#include "forecast/gates.hpp"
-#include "forecast/shape_grid.hpp"
+#include "forecast/nodes.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-constexpr double kFlatShape = 1e-12;  // <v,v> below it: the whitened shape is the constant
 constexpr double kMinTimeStep = 1e-12;
 // Log prior of the gain 0 of a rising metric, over that of a loss: mAP follows the rate less.
 constexpr double kNoGainRising = 3;
@@ -25,84 +22,8 @@ constexpr double kMaxMissing = 20;
 constexpr const char* kNotFinite =
     "forecast: these losses, by these constants, have no finite forecast";
 
-/// Annealing fraction at the bins, the last point and the queries; empty without a plan.
-struct Annealed {
-  std::vector<double> bins{}, queries{};
-  double last = 0;
-  double gain_unit = 1;  // of the grid of gains
-};
-
-/// A node: which shape under which structure with which annealing gain.
-struct GridNode {
-  double log_weight = 0;
-  std::uint32_t structure = 0, gain = 0, shape = 0;
-};
-
-/// What the nodes have in common.
-struct Context {
-  const ForecastConstants& constants;
-  const ShapeGrid& grid;
-  Annealed annealed{};
-  std::vector<double> past_range{};
-  Variation variation{};
-  Features features{};
-  Gated gated{};
-  bool leans = false;                      // like the logs that the lean was learned from
-  bool linear = false;                     // z is no logarithm: the metric reaches 0 or is signed
-  bool scheduled = false;                  // a learning rate is known
-  double freedom = 1;                      // bins - 1
-  bool rising = false;                     // the metric, as the run improves
-  double narrowing = 1;                    // of the scales, by the backtest
-  double template_mass = 0;                // prior of all past runs together
-  std::vector<double> widening{}, lean{};  // at the queries: factor of the scale, scales of a move
-  std::size_t bins = 0, queries = 0, parametric = 0, templates = 0;
-
-  /// Number i of the annealing gains.
-  [[nodiscard]] double gain(std::size_t i) const {
-    return annealed.gain_unit * constants.gains[i].gain;
-  }
-
-  /// Variance of the gains that number i stands for, half of the way to its neighbours.
-  [[nodiscard]] double cell_variance(std::size_t i) const {
-    const double low = i > 0 ? 0.5 * (gain(i - 1) + gain(i)) : gain(i);
-    const double high =
-        i + 1 < constants.gains.size() ? 0.5 * (gain(i) + gain(i + 1)) : 2 * gain(i) - low;
-    return (high - low) * (high - low) / 12;
-  }
-
-  /// A template with its amplitude fixed at 1: the first of the two that each past run gives.
-  [[nodiscard]] bool fixed(std::size_t shape) const {
-    return shape >= parametric && shape < parametric + templates;
-  }
-};
-
-/// Amplitude and residual sum of squares of a node.
-struct NodeFit {
-  double amplitude = 0, rss = 0;
-  bool active = false;  // the shape differs from a constant
-};
-
-NodeFit solve(const Context& context, const StructureFit& fit, double gain, std::size_t shape) {
-  const double uu = fit.uu + gain * (2 * fit.uh + gain * fit.hh);
-  const double uv = fit.uv[shape] + gain * fit.hv[shape];
-  const double vv = fit.vv[shape];
-  NodeFit node;
-  node.active = vv > kFlatShape;
-  double explained = 0;
-  if (node.active) {
-    node.amplitude = context.fixed(shape) ? context.grid.basis.deviation[shape] : uv / vv;
-    explained = node.amplitude * (2 * uv - node.amplitude * vv);
-  }
-  node.rss =
-      std::max(uu - explained, 1e-30) + context.constants.rss_floor * context.variation.variance;
-  return node;
-}
-
-/// Log evidence of a structure, without what depends on the residuals.
-double log_evidence(const StructureFit& fit) { return -fit.log_det - 0.5 * std::log(fit.oo); }
-
 /// Log prior of every shape: of the parametric ones, then of the past runs.
-std::vector<double> shape_priors(const Context& context) {
+std::vector<double> shape_priors(const NodeContext& context) {
   std::vector<double> priors;
   priors.reserve(context.grid.basis.shapes);
   const double rest = context.templates > 0 ? std::log(1 - context.template_mass) : 0.0;
@@ -117,7 +38,7 @@ std::vector<double> shape_priors(const Context& context) {
 
 /// Log prior of how far a past run must be moved and stretched to resemble this one: a run of the
 /// same kind needs little of either. Cauchy, so that a clear likeness outweighs it.
-double likeness(const Context& context, const StructureFit& fit, double gain, std::size_t shape,
+double likeness(const NodeContext& context, const StructureFit& fit, double gain, std::size_t shape,
                 double amplitude) {
   const ForecastConstants& c = context.constants;
   const Basis& basis = context.grid.basis;
@@ -157,55 +78,9 @@ std::vector<GridNode> heaviest(std::vector<GridNode> nodes, const ForecastConsta
   return nodes;
 }
 
-/// What is needed of a node to predict with it (docs/method/forecast.md, "Predictive").
-struct NodeCurve {
-  double offset = 0, amplitude = 0, walk = 0, gain = 0;
-  double last = 0;      // location at the last bin
-  double variance = 0;  // RSS / (bins - 1)
-  bool free_amplitude = false;
-};
-
-NodeCurve curve_of(const Context& context, const GridNode& node, const StructureFit& fit) {
-  const double gain = context.gain(node.gain);
-  const std::size_t k = node.shape;
-  const NodeFit s = solve(context, fit, gain, k);
-  NodeCurve curve;
-  curve.gain = gain;
-  curve.amplitude = s.amplitude;
-  curve.offset = fit.mean_u + gain * fit.mean_h - s.amplitude * fit.mean_v[k];
-  curve.walk =
-      fit.walk_u + gain * fit.walk_h - curve.offset * fit.walk_o - s.amplitude * fit.walk_v[k];
-  curve.last = curve.offset + s.amplitude * context.grid.basis.row(context.bins)[k] + curve.walk -
-               gain * context.annealed.last;
-  curve.variance = s.rss / context.freedom;
-  curve.free_amplitude = s.active && !context.fixed(k);
-  return curve;
-}
-
-double location_at(const Context& context, const NodeCurve& curve, std::size_t shape,
-                   std::size_t query) {
-  const double annealed =
-      context.annealed.queries.empty() ? 0.0 : curve.gain * context.annealed.queries[query];
-  return curve.offset + curve.amplitude * context.grid.basis.row(context.bins + 1 + query)[shape] +
-         curve.walk - annealed;
-}
-
-/// Kriging variance in units of the noise.
-double kriging_at(const Context& context, const NodeCurve& curve, const StructureFit& fit,
-                  std::size_t shape, std::size_t query, double ahead) {
-  const double rest = 1 - fit.walk_o;
-  double q = ahead + fit.walk_variance + rest * rest / fit.oo;
-  if (curve.free_amplitude) {
-    const double f = context.grid.basis.row(context.bins + 1 + query)[shape];
-    const double lever = (f - fit.walk_v[shape]) - fit.mean_v[shape] * rest;
-    q += lever * lever / fit.vv[shape];
-  }
-  return q;
-}
-
 /// Where z is no logarithm, shapes foresee too much: a share of the move comes. A shape that meets
 /// the points all but exactly is believed.
-double shorten(const Context& context, const NodeCurve& curve, double m) {
+double shorten(const NodeContext& context, const NodeCurve& curve, double m) {
   const double move = m - curve.last;
   const double missing = (1 - context.constants.linear_move) * std::abs(move);
   const double most = kMaxMissing * std::sqrt(curve.variance);
@@ -213,7 +88,7 @@ double shorten(const Context& context, const NodeCurve& curve, double m) {
 }
 
 /// Location m and scale s of a node at every query, as one component of `out`.
-void predict_node(const Context& context, const GridNode& node, std::size_t component,
+void predict_node(const NodeContext& context, const GridNode& node, std::size_t component,
                   Mixture& out) {
   const StructureFit& fit = context.grid.fits[node.structure];
   const std::vector<double>& ahead = context.grid.ahead[node.structure];
@@ -249,59 +124,8 @@ void predict_node(const Context& context, const GridNode& node, std::size_t comp
   }
 }
 
-Annealed annealed_at(const Observed& observed, const Points& bins, std::span<const double> queries,
-                     const ForecastConstants& c) {
-  Annealed annealed;
-  const Annealing& plan = observed.plan;
-  if (!plan.known()) return annealed;
-  const auto fraction = [&](double t) { return interpolate(t, plan.step, plan.fraction); };
-  for (const double t : bins.step) annealed.bins.push_back(fraction(t));
-  for (const double t : queries) annealed.queries.push_back(fraction(t));
-  annealed.last = fraction(observed.last());
-  annealed.gain_unit = gain_unit(observed.run, bins, observed.last() / plan.step.back(), c);
-  return annealed;
-}
-
-/// Bins the run and fits every structure to it. The context refers to a grid of this thread.
-Context build(const Observed& observed, std::span<const double> queries,
-              std::span<const Template> past, const ForecastConstants& c) {
-  const Points bins = bin(observed.points, observed.run.coordinate, c.bins);
-  std::vector<double> ahead;
-  ahead.reserve(queries.size());
-  for (const double step : queries) ahead.push_back(observed.ahead(step));
-  PastShapes shapes = shapes_of(past, bins, queries);
-  ShapeGrid& grid = grid_at(bins, ahead, shapes.values, c);
-
-  Context context{c, grid};
-  context.annealed = annealed_at(observed, bins, queries, c);
-  context.past_range = std::move(shapes.range);
-  context.variation = variation_of(bins);
-  context.features = features_of(observed.run, bins, context.variation.late);
-  context.gated = gated(c, context.features);
-  context.rising = observed.run.coordinate.sign < 0;
-  context.scheduled = observed.plan.known();
-  context.linear = !observed.run.coordinate.logarithmic;
-  context.leans = !context.linear && (!context.scheduled || !shows_too_little(observed.run));
-  context.bins = bins.x.size();
-  context.queries = queries.size();
-  context.parametric = c.shapes.size();
-  context.templates = past.size();
-  context.freedom = static_cast<double>(std::max<std::size_t>(context.bins - 1, 1));
-  for (const double log_ahead : grid.log_ahead) {
-    const double widen = context.scheduled ? 0.0 : context.gated.widen;
-    context.widening.push_back(std::exp(widen * log_ahead));
-    context.lean.push_back(context.gated.lean + context.gated.lean_far * log_ahead);
-  }
-  const double odds = c.template_odds * static_cast<double>(past.size());
-  context.template_mass = odds / (1 + odds);
-  for (StructureFit& fit : grid.fits) {
-    fit_structure(bins.z, context.annealed.bins, grid.basis.stride, fit);
-  }
-  return context;
-}
-
 /// Weight of every node: tempered evidence times prior.
-std::vector<GridNode> weigh(const Context& context, const Annealing& plan) {
+std::vector<GridNode> weigh(const NodeContext& context, const Annealing& plan) {
   const bool falls = plan.falls;
   const ForecastConstants& c = context.constants;
   const std::size_t gains = falls ? c.gains.size() : 1, shapes = context.grid.basis.shapes;
@@ -316,7 +140,7 @@ std::vector<GridNode> weigh(const Context& context, const Annealing& plan) {
       const double prior = context.gated.structure_prior[i] + (falls ? c.gains[g].log_prior : 0.0) +
                            (falls && context.rising && gain == 0 ? kNoGainRising : 0.0);
       for (std::size_t k = 0; k < shapes; ++k) {
-        const NodeFit s = solve(context, fit, gain, k);
+        const NodeFit s = fit_node(context, fit, gain, k);
         const double evidence = of_structure - 0.5 * context.freedom * std::log(s.rss);
         const double log_weight =
             context.gated.temper * evidence + (s.amplitude <= 0 ? context.gated.rising : 0.0) +
@@ -342,7 +166,7 @@ double log_sum(std::span<const double> logs) {
 /// Log of how much more probable the points are by all nodes of the shapes, weighed by their prior,
 /// than as a level with noise, tempered alike. The noise of a level is that of the structure that
 /// walks least, which in the learned table does not walk.
-double log_gain_over_level(const Context& context, std::span<const GridNode> nodes) {
+double log_gain_over_level(const NodeContext& context, std::span<const GridNode> nodes) {
   const ForecastConstants& c = context.constants;
   const auto least =
       std::ranges::min_element(c.structures, {}, &ForecastConstants::Structure::lambda);
@@ -405,7 +229,7 @@ double Observed::ahead(double step) const {
 Mixture predict(const Observed& observed, std::span<const double> queries,
                 std::span<const Template> past, const ForecastConstants& c, double narrowing,
                 Evidence* evidence) {
-  Context context = build(observed, queries, past, c);
+  NodeContext context = context_of(observed, queries, past, c);
   context.narrowing = narrowing;
   std::vector<GridNode> nodes = weigh(context, observed.plan);
   if (evidence != nullptr) evidence->log_gain_over_level = log_gain_over_level(context, nodes);
@@ -430,41 +254,6 @@ Mixture predict(const Observed& observed, std::span<const double> queries,
   for (std::size_t i = 0; i < top.size(); ++i) predict_node(context, top[i], i, mixture);
   require_finite(mixture);
   return mixture;
-}
-
-NodeTable node_table(const Prepared& run, std::span<const double> queries,
-                     const ForecastConstants& c) {
-  const Annealing no_plan;
-  const Observed observed(run, no_plan);
-  const Context context = build(observed, queries, {}, c);
-  const ShapeGrid& grid = context.grid;
-  NodeTable t;
-  t.structures = c.structures.size();
-  t.shapes = c.shapes.size();
-  t.queries = queries.size();
-  t.features = context.features;
-  t.late = context.variation.late;
-  t.freedom = context.freedom;
-  const double last = grid.key.points[context.bins];
-  for (const double step : queries) {
-    t.log_distance.push_back(std::log(std::max(observed.ahead(step) / last, kMinAhead)));
-  }
-  for (std::size_t i = 0; i < t.structures; ++i) {
-    const StructureFit& fit = grid.fits[i];
-    for (std::size_t k = 0; k < t.shapes; ++k) {
-      const GridNode node{0, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(k)};
-      const NodeCurve curve = curve_of(context, node, fit);
-      t.log_evidence.push_back(log_evidence(fit));
-      t.rss.push_back(curve.variance * context.freedom);
-      t.amplitude.push_back(curve.amplitude);
-      t.last.push_back(curve.last);
-      for (std::size_t j = 0; j < t.queries; ++j) {
-        t.location.push_back(location_at(context, curve, k, j));
-        t.kriging.push_back(kriging_at(context, curve, fit, k, j, grid.ahead[i][j]));
-      }
-    }
-  }
-  return t;
 }
 
 }  // namespace glidepath::detail

@@ -86,17 +86,4 @@ struct Backtest {
 [[nodiscard]] double width_by_backtest(const Prepared& prepared,
                                        const ForecastConstants& constants);
 
-/// Every node before priors and tempering, for `bench/accuracy/learn_prior.py`. Rows are structures
-/// times shapes, structure-major; columns of `location` and `kriging` are queries.
-struct NodeTable {
-  std::size_t structures = 0, shapes = 0, queries = 0;
-  Features features{};
-  double late = 0, freedom = 1;
-  std::vector<double> log_evidence, rss, amplitude, last;  ///< per node; evidence with no floor yet
-  std::vector<double> location, kriging;                   ///< (nodes, queries)
-  std::vector<double> log_distance;                        ///< per query, not yet to its power
-};
-[[nodiscard]] NodeTable node_table(const Prepared& run, std::span<const double> queries,
-                                   const ForecastConstants& constants);
-
 }  // namespace glidepath::detail
