@@ -66,7 +66,8 @@ struct Law {
   void quantiles(const Levels& levels, std::vector<double>& curve, std::vector<double>& raw) const;
   /// Whether the knots are these steps, so that nothing lies between.
   [[nodiscard]] bool has_knots_at(std::span<const double> steps) const;
-  /// Metric at `steps` from z at the knots. Throws InputError on a single knot that is none of them.
+  /// Metric at `steps` from z at the knots. Throws InputError on a single knot that is none of
+  /// them.
   void spread(std::span<const double> z, std::span<const double> steps,
               std::span<double> metric) const;
   /// P(raw observation <= value) at `steps`, between knots the level whose quantile is there.
@@ -108,9 +109,6 @@ struct Law {
 /// Scale of z so far ahead, as a ratio of steps, of a curve of which nothing is known but where it
 /// stands.
 [[nodiscard]] double scale_of_unknown(double ahead);
-
-/// The mixture of two, `share` of it the first.
-[[nodiscard]] Mixture mixed(const Mixture& first, const Mixture& second, double share);
 
 /// The law of a trace, with how it came about.
 struct Predicted {

@@ -96,6 +96,22 @@ double student_quantile(double degrees, double p) {
   return x;
 }
 
+Mixture mixed(const Mixture& first, const Mixture& second, double share) {
+  Mixture both;
+  both.degrees = first.degrees;
+  both.queries = first.queries;
+  both.components = first.components + second.components;
+  for (const double w : first.weight) both.weight.push_back(share * w);
+  for (const double w : second.weight) both.weight.push_back((1 - share) * w);
+  for (std::size_t j = 0; j < both.queries; ++j) {
+    for (const MixtureView& part : {first.at(j), second.at(j)}) {
+      both.location.insert(both.location.end(), part.location.begin(), part.location.end());
+      both.scale.insert(both.scale.end(), part.scale.begin(), part.scale.end());
+    }
+  }
+  return both;
+}
+
 double mixture_cdf(const MixtureView& mixture, double x) {
   double cdf = 0;
   for (std::size_t k = 0; k < mixture.weight.size(); ++k) {

@@ -44,6 +44,9 @@ struct Mixture {
   }
 };
 
+/// The mixture of two, `share` of it the first.
+[[nodiscard]] Mixture mixed(const Mixture& first, const Mixture& second, double share);
+
 [[nodiscard]] double mixture_cdf(const MixtureView& mixture, double x);
 [[nodiscard]] double mixture_median(const MixtureView& mixture);
 /// Mean of the locations.
