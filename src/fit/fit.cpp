@@ -17,6 +17,7 @@
 #include "fit/kernels.hpp"
 #include "fit/low_rank.hpp"
 #include "fit/problem.hpp"
+#include "trace/counted.hpp"
 
 namespace glidepath {
 namespace {
@@ -217,27 +218,10 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
   return best;
 }
 
-/// The columns of the points that count: those of a weight above 0.
-struct Weighted {
-  std::vector<double> step{}, loss{}, weight{};
-
-  explicit Weighted(const TraceView& trace) {
-    for (std::size_t i = 0; i < trace.step.size(); ++i) {
-      if (!(trace.weight[i] > 0)) continue;
-      step.push_back(trace.step[i]);
-      loss.push_back(trace.loss[i]);
-      weight.push_back(trace.weight[i]);
-    }
-  }
-};
-
 Fit fit_valid(const TraceView& trace, const FitOptions& options, Isa isa) {
   detail::check_interrupt();
-  if (std::ranges::find(trace.weight, 0.0) != trace.weight.end()) {
-    const Weighted kept(trace);
-    return fit_valid({kept.step, kept.loss, kept.weight}, options, isa);
-  }
-  const TraceView kept = from(options.from_step, trace);
+  const detail::Counted counted(trace);
+  const TraceView kept = from(options.from_step, counted.view());
   return options.family ? fit_family(*options.family, kept, options, isa)
                         : choose(kept, options, isa);
 }

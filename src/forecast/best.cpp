@@ -9,12 +9,12 @@
 #include "common/require.hpp"
 #include "forecast/beginning.hpp"
 #include "forecast/constants.hpp"
-#include "forecast/counted.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/prepare.hpp"
 #include "forecast/reach.hpp"
+#include "trace/counted.hpp"
 
 namespace glidepath {
 namespace {

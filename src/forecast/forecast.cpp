@@ -16,8 +16,8 @@
 #include "common/parallel.hpp"
 #include "common/views.hpp"
 #include "forecast/constants.hpp"
-#include "forecast/counted.hpp"
 #include "forecast/law.hpp"
+#include "trace/counted.hpp"
 #include "trace/direction.hpp"
 
 namespace glidepath {
@@ -137,6 +137,7 @@ Forecast forecast(TraceView trace, std::span<const double> at, const ForecastOpt
   f.median.resize(at.size());
   f.quantiles.resize(std::ssize(f.levels), std::ssize(f.at));
   f.curve_quantiles.resize(f.quantiles.rows(), f.quantiles.cols());
+  if (!trace.weight.empty()) validate(trace);
   const detail::Counted counted(trace);
   Predicted predicted =
       forecast_into(counted.view(), at, cached_levels(f.levels, options), options,

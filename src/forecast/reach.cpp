@@ -15,13 +15,13 @@
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "forecast/beginning.hpp"
-#include "forecast/counted.hpp"
 #include "forecast/ended_runs.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/law.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/survival.hpp"
+#include "trace/counted.hpp"
 #include "trace/direction.hpp"
 
 namespace glidepath {

@@ -10,12 +10,10 @@
 namespace glidepath::detail {
 
 /// A trace without its points of weight 0, which count for nothing: what looks at single losses
-/// must not see them. Refuses a broken trace with weights.
+/// must not see them. The trace is valid.
 class Counted {
  public:
   explicit Counted(TraceView trace) : view_(trace) {
-    if (trace.weight.empty()) return;
-    validate(trace);
     if (std::ranges::find(trace.weight, 0.0) == trace.weight.end()) return;
     for (std::size_t i = 0; i < trace.step.size(); ++i) {
       if (trace.weight[i] == 0) continue;
