@@ -274,15 +274,21 @@ double noise_of(const PastRuns& past, const Coordinate& coordinate) {
   return noises.empty() ? 0.0 : median(noises);
 }
 
+/// The coordinate of the live run; before its first point that of all past runs.
+Coordinate coordinate_of(const Prepared& p, const PastRuns& past) {
+  if (!p.step.empty()) return p.coordinate;
+  std::vector<const Trace*> all;
+  for (const Trace& run : past.runs()) all.push_back(&run);
+  return pooled_coordinate(all);
+}
+
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 }  // namespace
 
 bool begin(const Prepared& p, const Settings* settings, const PastRuns& past, Law& law) {
-  std::vector<const Trace*> all;
-  for (const Trace& run : past.runs()) all.push_back(&run);
-  if (all.size() < kMinBegun) return false;
-  const Coordinate coordinate = p.step.empty() ? pooled_coordinate(all) : p.coordinate;
+  if (past.runs().size() < kMinBegun) return false;
+  const Coordinate coordinate = coordinate_of(p, past);
   std::optional<Mixture> mixture = begun_like(p, coordinate, settings, past, law);
   if (!mixture) return false;
   law.coordinate = coordinate;
@@ -319,13 +325,11 @@ std::optional<std::vector<double>> arrivals(TraceView trace, double target,
   const Prepared p =
       prepare(trace, options.direction, constants_of(options), metric_range_of(options.past));
   const double now = p.step.empty() ? 0 : p.step.back() - p.step_shift;
-  std::vector<const Trace*> all;
-  for (const Trace& run : past.runs()) all.push_back(&run);
-  const Coordinate coordinate = p.step.empty() ? pooled_coordinate(all) : p.coordinate;
+  const Coordinate coordinate = coordinate_of(p, past);
   std::vector<Begun> runs;
-  for (const Trace* run : all) {
-    if (run->step.empty() || run->step.back() <= now) continue;
-    const Begun seen{.run = run, .coordinate = &coordinate};
+  for (const Trace& run : past.runs()) {
+    if (run.step.empty() || run.step.back() <= now) continue;
+    const Begun seen{.run = &run, .coordinate = &coordinate};
     // Before a first point one without any value counts as well: it never arrives.
     if (p.step.empty() || seen.has_value()) runs.push_back(seen);
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <locale>
 #include <map>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -36,36 +37,34 @@ ForecastConstants::ShapeKind family_from(const std::string& text, int line) {
   return found->second;
 }
 
+/// A number for each of the values.
+bool read_all(std::istringstream& words, std::span<double> values) {
+  return std::ranges::all_of(values,
+                             [&](double& value) { return static_cast<bool>(words >> value); });
+}
+
 /// "gate structure 3 ..." for the structure read third, "gate family weibull ...", "gate width
 /// ...".
 bool read_gate(std::istringstream& words, int line, ForecastConstants& c) {
   ForecastConstants::Gate& gate = c.gate;
   std::string of;
   if (!(words >> of)) return false;
-  ForecastConstants::Row row{};
-  ForecastConstants::Row* target = nullptr;
   if (of == "structure") {
     std::size_t index = 0;
     if (!(words >> index) || index >= c.structures.size()) return false;
     gate.structure.resize(c.structures.size());
-    target = &gate.structure[index];
-  } else if (of == "family") {
+    return read_all(words, gate.structure[index]);
+  }
+  if (of == "family") {
     std::string family;
     if (!(words >> family)) return false;
-    target = &gate.family[static_cast<std::size_t>(family_from(family, line))];
-  } else {
-    const std::map<std::string, ForecastConstants::Row*> rows{
-        {"rising", &gate.rising}, {"temper", &gate.temper},     {"inflation", &gate.inflation},
-        {"drop", &gate.drop},     {"distance", &gate.distance}, {"width", &gate.width}};
-    const auto found = rows.find(of);
-    if (found == rows.end()) return false;
-    target = found->second;
+    return read_all(words, gate.family[static_cast<std::size_t>(family_from(family, line))]);
   }
-  for (double& value : row) {
-    if (!(words >> value)) return false;
-  }
-  *target = row;
-  return true;
+  const std::map<std::string, ForecastConstants::Row*> rows{
+      {"rising", &gate.rising}, {"temper", &gate.temper},     {"inflation", &gate.inflation},
+      {"drop", &gate.drop},     {"distance", &gate.distance}, {"width", &gate.width}};
+  const auto found = rows.find(of);
+  return found != rows.end() && read_all(words, *found->second);
 }
 
 /// "ahead lean -0.2 ...": the constant and a coefficient of each feature.
@@ -75,16 +74,13 @@ bool read_ahead(std::istringstream& words, ForecastConstants::Ahead& ahead) {
   std::string of;
   if (!(words >> of)) return false;
   const auto found = known.find(of);
-  if (found == known.end() || !(words >> found->second->constant)) return false;
-  return std::all_of(found->second->slope.begin(), found->second->slope.end(),
-                     [&](double& value) { return static_cast<bool>(words >> value); });
+  return found != known.end() && words >> found->second->constant &&
+         read_all(words, found->second->slope);
 }
 
 /// "best 0.1 ...": the constant and a coefficient of each sign.
 bool read_best(std::istringstream& words, ForecastConstants::Best& best) {
-  if (!(words >> best.constant)) return false;
-  return std::all_of(best.slope.begin(), best.slope.end(),
-                     [&](double& value) { return static_cast<bool>(words >> value); });
+  return words >> best.constant && read_all(words, best.slope);
 }
 
 /// "shape power 0.3 0.01 -3.9" and the other lines that a table has any number of.

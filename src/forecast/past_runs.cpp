@@ -95,7 +95,7 @@ struct detail::SharedPassages {
     std::vector<double> lowest, highest;
     for (const Trace& run : runs) {
       MetricRange own;
-      for (const double value : run.loss) own.include(value);
+      own.include(run.loss);
       if (own.lowest > own.highest) continue;
       lowest.push_back(own.lowest);
       highest.push_back(own.highest);

@@ -48,6 +48,9 @@ struct MetricRange {
     lowest = std::min(lowest, value);
     highest = std::max(highest, value);
   }
+  void include(std::span<const double> values) {
+    for (const double value : values) include(value);
+  }
 };
 
 /// One trace, ready for the nodes: clean and in z.

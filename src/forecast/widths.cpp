@@ -87,16 +87,6 @@ struct Trial {
   Trial() { score.fill(-1); }
 };
 
-double range_of(std::span<const double> loss) {
-  double low = kInfinity, high = -kInfinity;
-  for (const double value : loss) {
-    if (!std::isfinite(value)) continue;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  return high - low;
-}
-
 /// Points to forecast from the first `seen`: index of each, and of its horizon.
 std::vector<std::pair<std::size_t, std::size_t>> points_ahead(const Trace& run, std::size_t seen) {
   std::vector<std::pair<std::size_t, std::size_t>> points;
@@ -149,7 +139,9 @@ std::vector<Outcome> outcomes_of(const Trace& run, std::size_t seen, double rang
 Trial try_on(const Trace& run, const ForecastOptions& options) {
   Trial trial;
   const std::size_t n = run.step.size();
-  const double range = range_of(run.loss);
+  MetricRange losses;
+  losses.include(run.loss);
+  const double range = losses.highest - losses.lowest;
   if (n < kMinTeachingPoints || !(range > 0)) return trial;
   std::array<std::vector<double>, kHorizons.size()> found;
   for (std::size_t c = 0; c < kCutoffs.size(); ++c) {

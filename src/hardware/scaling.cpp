@@ -20,6 +20,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
 
+#include "common/names.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
 #include "hardware/gang.hpp"
@@ -28,8 +29,8 @@ namespace glidepath {
 namespace {
 
 constexpr int kTerms = Scaling::kTerms;
-constexpr std::array<std::string_view, kTerms> kNames{
-    "other", "compute", "ring", "tree", "crowd", "hop", "spread", "depth", "share", "queue"};
+constexpr detail::Names<kTerms> kNames{"other", "compute", "ring",  "tree",  "crowd",
+                                       "hop",   "spread",  "depth", "share", "queue"};
 constexpr double kComputeRidge = 0.01;  // of other and compute, in their share of the step time
 constexpr double kCommRidge = 0.1;  // of communication: what may be compute is taken for compute
 constexpr double kCorrectionAmplitude = 0.2;  // of the correction's logarithm
@@ -157,9 +158,7 @@ void fit_correction(Scaling& scaling) {
 
 }  // namespace
 
-std::string_view scaling_term(int term) noexcept {
-  return term >= 0 && term < kTerms ? kNames[term] : "?";
-}
+std::string_view scaling_term(int term) noexcept { return detail::name_in(kNames, term); }
 
 double step_seconds(const Scaling& scaling, int gpus, int nodes, double batch_per_gpu) {
   if (!detail::is_gang(gpus, nodes)) {
