@@ -93,10 +93,14 @@ std::span<const T> column_or_empty(const T* values, std::size_t count) {
   return values == nullptr ? std::span<const T>{} : std::span<const T>{values, count};
 }
 
-/// Hands an object over to the caller.
-template <class T>
-void hand_over(std::unique_ptr<T> object, T** to, const char* name) {
-  needed(to, name) = object.release();
+/// Hands over to the caller what `make` makes; NULL where it throws.
+template <class T, class Make>
+glidepath_status handed_over(T** to, const char* name, const Make& make) noexcept {
+  return guarded([&] {
+    needed(to, name) = nullptr;
+    std::unique_ptr<T> made = make();
+    *to = made.release();
+  });
 }
 
 struct GivenTrace {

@@ -47,12 +47,11 @@ using namespace glidepath::c;  // NOLINT(google-build-using-namespace)
 
 glidepath_status glidepath_past_runs_learn(const glidepath_traces_t* traces, int32_t threads,
                                            glidepath_past_runs_t** past) {
-  return guarded([&] {
-    needed(past, "past") = nullptr;
+  return handed_over(past, "past", [&] {
     auto learned = std::make_unique<glidepath_past_runs_t>();
     learned->runs = std::make_shared<const PastRuns>(needed(traces, "traces").traces,
                                                      Execution{.threads = threads});
-    hand_over(std::move(learned), past, "past");
+    return learned;
   });
 }
 
@@ -61,13 +60,12 @@ void glidepath_past_runs_free(glidepath_past_runs_t* past) { delete past; }
 glidepath_status glidepath_forecast(const glidepath_trace_t* trace, const double* at, size_t count,
                                     const glidepath_forecast_options_t* options,
                                     glidepath_forecast_t** forecast) {
-  return guarded([&] {
-    needed(forecast, "forecast") = nullptr;
+  return handed_over(forecast, "forecast", [&] {
     const GivenTrace run = trace_of(trace);
     const OwnedOptions owned(options, run.direction);
     auto made = std::make_unique<glidepath_forecast_t>();
     made->forecast = glidepath::forecast(run.view, column(at, count, "at"), owned.options);
-    hand_over(std::move(made), forecast, "forecast");
+    return made;
   });
 }
 
@@ -109,13 +107,12 @@ void glidepath_forecast_free(glidepath_forecast_t* forecast) { delete forecast; 
 glidepath_status glidepath_reach(const glidepath_trace_t* trace, double target, double budget,
                                  const glidepath_forecast_options_t* options,
                                  glidepath_reach_t** reach) {
-  return guarded([&] {
-    needed(reach, "reach") = nullptr;
+  return handed_over(reach, "reach", [&] {
     const GivenTrace run = trace_of(trace);
     const OwnedOptions owned(options, run.direction);
     auto made = std::make_unique<glidepath_reach_t>();
     made->reach = glidepath::reach(run.view, target, budget, owned.options);
-    hand_over(std::move(made), reach, "reach");
+    return made;
   });
 }
 

@@ -148,15 +148,14 @@ using namespace glidepath::c;  // NOLINT(google-build-using-namespace)
 
 glidepath_status glidepath_plan(const glidepath_snapshot_t* snapshot,
                                 const glidepath_plan_options_t* options, glidepath_plan_t** plan) {
-  return guarded([&] {
-    needed(plan, "plan") = nullptr;
+  return handed_over(plan, "plan", [&] {
     const glidepath_snapshot_t s = read(needed(snapshot, "snapshot"), "snapshot");
     const std::vector<Tier> tiers = tiers_of(s);
     std::vector<Job> jobs = jobs_of(s);
     add_options(s, jobs);
     const std::vector<Allocation> running = running_of(s);
     const Snapshot now{.now_s = s.now_s, .tiers = tiers, .jobs = jobs, .running = running};
-    hand_over(columns_of(glidepath::plan(now, plan_options(options))), plan, "plan");
+    return columns_of(glidepath::plan(now, plan_options(options)));
   });
 }
 

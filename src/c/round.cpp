@@ -41,8 +41,7 @@ using namespace glidepath::c;  // NOLINT(google-build-using-namespace)
 glidepath_status glidepath_solve_round(const glidepath_round_t* round,
                                        const glidepath_round_options_t* options,
                                        glidepath_round_plan_t** plan) {
-  return guarded([&] {
-    needed(plan, "plan") = nullptr;
+  return handed_over(plan, "plan", [&] {
     const RoundView view = round_view(round);
     const auto given = read_or_default(options, "round options");
     RoundOptions how{.prices = column_or_empty(given.prices, view.capacity.size())};
@@ -50,7 +49,7 @@ glidepath_status glidepath_solve_round(const glidepath_round_t* round,
     auto solved = std::make_unique<glidepath_round_plan_t>();
     const int threads = given.threads == nullptr ? 1 : *given.threads;
     solved->plan = solve_round(view, how, {.threads = threads});
-    hand_over(std::move(solved), plan, "plan");
+    return solved;
   });
 }
 

@@ -87,14 +87,13 @@ using namespace glidepath::c;  // NOLINT(google-build-using-namespace)
 
 glidepath_status glidepath_read_traces(const char* path, const char* metric, const char* format,
                                        glidepath_traces_t** traces) {
-  return guarded([&] {
-    needed(traces, "traces") = nullptr;
+  return handed_over(traces, "traces", [&] {
     auto read_in = std::make_unique<glidepath_traces_t>();
     ReadOptions options;
     if (metric != nullptr) options.metric = metric;
     if (format != nullptr) options.format = format;
     read_in->traces = read_traces(&needed(path, "path"), options);
-    hand_over(std::move(read_in), traces, "traces");
+    return read_in;
   });
 }
 

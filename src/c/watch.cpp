@@ -35,10 +35,8 @@ using namespace glidepath::c;  // NOLINT(google-build-using-namespace)
 
 glidepath_status glidepath_watch(const glidepath_watch_options_t* options,
                                  glidepath_watch_t** watch) {
-  return guarded([&] {
-    needed(watch, "watch") = nullptr;
-    hand_over(std::make_unique<glidepath_watch_t>(watch_options(options)), watch, "watch");
-  });
+  return handed_over(watch, "watch",
+                     [&] { return std::make_unique<glidepath_watch_t>(watch_options(options)); });
 }
 
 glidepath_status glidepath_watch_add(glidepath_watch_t* watch, double step, double loss,
