@@ -182,10 +182,10 @@ def test_every_expected_picture_is_of_a_kind_that_is_drawn() -> None:
     [
         lambda ax: ax.get_lines()[-2].remove(),  # the interval of the time to the target
         lambda ax: ax.collections[0].remove(),  # the wider band
-        lambda ax: ax.set_title("", loc="left"),  # the decision
+        lambda ax: ax.set_xlabel(""),  # what the axis is
         lambda ax: ax.get_legend().remove(),
     ],
-    ids=["interval", "band", "decision", "legend"],
+    ids=["interval", "band", "axis", "legend"],
 )
 def test_what_is_lost_is_noticed(loss_of: Callable[[Any], Any], tmp_path: Path) -> None:
     assert differs("fan", tmp_path, loss_of) is not None
