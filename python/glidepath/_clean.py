@@ -117,10 +117,4 @@ def clean(
         max_points=max_points,
         winsorize_sigmas=winsorize_sigmas,
     )
-    return Cleaned(
-        trace=of_record(found.trace, **more),
-        dropped_nonfinite=found.dropped_nonfinite,
-        dropped_repeats=found.dropped_repeats,
-        pulled_in=found.pulled_in,
-        thinned=found.thinned,
-    )
+    return Cleaned._from_record(found, trace=of_record(found.trace, **more))

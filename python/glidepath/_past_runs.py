@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glidepath import _core
 from glidepath._json import check_format, plain, restoring
 from glidepath._results import Result, counted, same
-from glidepath._trace import Trace, as_traces
+from glidepath._trace import Trace, agree, as_traces
 
 if TYPE_CHECKING:
     from glidepath._core import ForecastConstants, PastRunsRecord, WidthsRecord
@@ -174,13 +174,6 @@ class PastRuns(Result):
         TypeError
             For what is no trace.
         """
-
-        def agree(a: Trace, b: Trace) -> bool:
-            n = min(len(a), len(b))
-            return np.array_equal(a.step[:n], b.step[:n]) and np.array_equal(
-                a.loss[:n], b.loss[:n], equal_nan=True
-            )
-
         begun = [trace for trace in live if len(trace)]
         kept = [run for run in self._runs if not any(agree(run, trace) for trace in begun)]
         return self if len(kept) == len(self._runs) else self._restored(kept, self.widths)
@@ -232,13 +225,9 @@ class PastRuns(Result):
 
 
 @functools.lru_cache(maxsize=16)
-def _parsed(text: str) -> ForecastConstants:
-    return _core.read_constants(text)
-
-
 def constants_of(text: str | None) -> ForecastConstants | None:
     """Parse a table of constants, once; None is the learned one."""
-    return None if text is None else _parsed(text)
+    return None if text is None else _core.read_constants(text)
 
 
 def past_of(past: Sequence[Trace] | PastRuns | None) -> PastRunsRecord | None:

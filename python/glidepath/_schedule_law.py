@@ -114,11 +114,5 @@ def fit_schedule_law(traces: Iterable[Scheduled], *, kind: str = "annealing") ->
         for number, trace in enumerate(as_traces(traces, "fit_schedule_law"))
     ]
     found = _core.fit_schedule_law(runs, kind)
-    return ScheduleLaw(
-        kind=kind,
-        status=found.status,
-        params={name: getattr(found, name) for name in _LAW_PARAMS[kind]},
-        sigma=found.sigma,
-        rss=found.rss,
-        points=found.points,
-    )
+    params = {name: getattr(found, name) for name in _LAW_PARAMS[kind]}
+    return ScheduleLaw._from_record(found, kind=kind, params=params)

@@ -408,8 +408,6 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def _simulation(record: _core.SimulationRecord, **named: Any) -> Simulation:
-    values = {field.name: getattr(record, field.name) for field in fields(Simulation)} | named
-    values["tiers"] = tuple(values["tiers"])
-    jobs = values["jobs"]
+    jobs = record.jobs
     jobs["outcome"] = np.asarray(_core.OUTCOMES)[jobs["outcome"]]
-    return Simulation(**values)
+    return Simulation._from_record(record, jobs=jobs, tiers=tuple(record.tiers), **named)

@@ -259,6 +259,14 @@ def pace(trace: Trace) -> float | None:
     return float(np.median(steps[good] / seconds[good])) if good.any() else None
 
 
+def agree(one: Trace, other: Trace) -> bool:
+    """Whether two runs have the same points as far as both go."""
+    n = min(len(one), len(other))
+    return np.array_equal(one.step[:n], other.step[:n]) and np.array_equal(
+        one.loss[:n], other.loss[:n], equal_nan=True
+    )
+
+
 def make(values: Mapping[str, Any]) -> Trace:
     """Build a trace from its fields by name; its columns belong to nobody else."""
     for column in values.values():

@@ -14,7 +14,7 @@ import numpy as np
 
 from glidepath._core import AbsentError, InputError, IoError, RefusedError
 from glidepath._results import counted
-from glidepath._trace import Trace, as_traces, renamed
+from glidepath._trace import Trace, agree, as_traces, renamed
 from glidepath.readers._folder import is_called_log, passing_over
 from glidepath.readers._formats import _format_of, _head
 from glidepath.readers._open import read, read_traces
@@ -60,7 +60,7 @@ class Collection:
                 c
                 for c in self.usable
                 if group_of(c.name) != mine
-                and not any(_is_one_run(c, of) for of in group.get(_beginning(c), ()))
+                and not any(agree(c, of) for of in group.get(_beginning(c), ()))
             ]
             order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
             self._others[mine] = tuple(runs[i] for i in sorted(order))
@@ -75,14 +75,6 @@ def group_of(curve: str) -> str:
 def _beginning(curve: Trace) -> bytes:
     """The first points of a curve; every usable one has as many."""
     return curve.step[:FEWEST_POINTS].tobytes() + curve.loss[:FEWEST_POINTS].tobytes()
-
-
-def _is_one_run(first: Trace, second: Trace) -> bool:
-    """Whether one curve is how the other begins."""
-    size = min(len(first), len(second))
-    return np.array_equal(first.step[:size], second.step[:size]) and np.array_equal(
-        first.loss[:size], second.loss[:size]
-    )
 
 
 @dataclass(frozen=True, slots=True)

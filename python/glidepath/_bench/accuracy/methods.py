@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise, product
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._bench.accuracy.curves import TURNED
 from glidepath._bench.accuracy.protocol import (
-    LEVELS,
+    NORMAL_QUANTILES,
     Answer,
     Method,
     imported,
@@ -41,7 +40,6 @@ FINISHED_RUNS = (5, 12)  # fewest and most that widths are learned from
 FAMILIES = ("pow3", "exp3", "log2", "weibull4", "mmf4")
 NEIGHBOURS = 10
 BLOCKS = 200  # that fitted baselines see of a longer log
-_UNIT = np.array([NormalDist().inv_cdf(p) for p in LEVELS])
 
 
 # -------------------------------------------------------------------------------------- ours
@@ -159,7 +157,7 @@ def walk(trace: Trace, at: Floats) -> Given:
     spread = np.sqrt(
         noise(loss) ** 2 + (0.6 * change) ** 2 * np.log2(np.maximum(at / trace.step[-1], 1.0))
     )
-    return {"quantiles": level + _UNIT[:, None] * spread}
+    return {"quantiles": level + NORMAL_QUANTILES[:, None] * spread}
 
 
 def noise(loss: Floats) -> float:
@@ -190,7 +188,7 @@ def _fitted(family: str) -> Callable[[Trace, Floats], Given]:
             raise InputError(f"no fit: {result.status}")
         # Residual spread as a normal law: what people draw around a fit.
         spread = max(float(result.sigma), 0.0)
-        return {"median": median, "quantiles": median + _UNIT[:, None] * spread}
+        return {"median": median, "quantiles": median + NORMAL_QUANTILES[:, None] * spread}
 
     return method
 
@@ -235,7 +233,7 @@ def neighbours(trace: Trace, at: Floats, *, past: tuple[Trace, ...]) -> Given:
         [level + scale[i] * (np.interp(at / at[-1], share, runs[i]) - runs[i, now]) for i in chosen]
     )
     spread = np.sqrt(noise(trace.loss) ** 2 + ahead.std(0) ** 2 * (1 + 1 / NEIGHBOURS))
-    return {"quantiles": np.median(ahead, 0) + _UNIT[:, None] * spread}
+    return {"quantiles": np.median(ahead, 0) + NORMAL_QUANTILES[:, None] * spread}
 
 
 def past_times(
@@ -292,7 +290,7 @@ def _arima() -> Callable[[Trace, Floats], Given]:
         found = fitted.get_forecast(rows.size)
         middle = np.interp(ahead, rows, found.predicted_mean)
         spread = np.interp(ahead, rows, np.sqrt(found.var_pred_mean))
-        return {"quantiles": middle + _UNIT[:, None] * spread}
+        return {"quantiles": middle + NORMAL_QUANTILES[:, None] * spread}
 
     return arima
 

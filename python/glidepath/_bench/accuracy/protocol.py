@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 LEVELS = np.arange(1, 20) / 20.0
 LEVELS.flags.writeable = False
-_NORMAL = np.array([NormalDist().inv_cdf(p) for p in LEVELS])
+NORMAL_QUANTILES = np.array([NormalDist().inv_cdf(p) for p in LEVELS])
 # What a method may take besides its first two arguments, by the name of the keyword.
 FORECAST_KEYWORDS = ("schedule", "past", "levels", "seed")
 REACH_KEYWORDS = ("budget", "schedule", "past", "reached_by", "seed")
@@ -262,10 +262,10 @@ def chances(quantiles: Floats) -> Callable[[float], float]:
     def below(target: float) -> float:
         low, high = (0, 1) if target < rising[0] else (-2, -1)
         if rising[0] <= target <= rising[-1]:
-            score = float(np.interp(target, rising, _NORMAL))
+            score = float(np.interp(target, rising, NORMAL_QUANTILES))
         elif rising[high] > rising[low]:
-            slope = (_NORMAL[high] - _NORMAL[low]) / (rising[high] - rising[low])
-            score = float(_NORMAL[low] + slope * (target - rising[low]))
+            slope = (NORMAL_QUANTILES[high] - NORMAL_QUANTILES[low]) / (rising[high] - rising[low])
+            score = float(NORMAL_QUANTILES[low] + slope * (target - rising[low]))
         else:
             score = -math.inf if target < rising[0] else math.inf
         return NormalDist().cdf(score)
