@@ -13,6 +13,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ from glidepath._bench.accuracy.protocol import (
     offers,
     reply_to,
 )
-from glidepath._bench.accuracy.scores import failures
+from glidepath._bench.accuracy.scores import failures, grouped
 from glidepath._core import InputError
 from glidepath._results import Result
 from glidepath._trace import Trace
@@ -97,16 +98,14 @@ class ReachScores(Result):
         target, as all of these runs do; `hopeless`, the share with at most 2 %; `n_failed`, how
         many calls.
         """
-        names = list(dict.fromkeys(row["collection"] for row in self.rows))
-        methods = list(dict.fromkeys(row["method"] for row in self.rows))
-        out: list[dict[str, Any]] = []
-        for name in names:
-            for method in methods:
-                rows = [r for r in self.rows if r["collection"] == name and r["method"] == method]
-                out.append({"collection": name, "method": method, **_summary(rows)})
+        parts = grouped(self.rows, itemgetter("collection", "method"))
+        out: list[dict[str, Any]] = [
+            {"collection": name, "method": method, **_summary(rows)}
+            for (name, method), rows in parts.items()
+        ]
+        names = {name for name, _ in parts}
         if len(names) > 1:
-            for method in methods:
-                each = [row for row in out if row["method"] == method]
+            for method, each in grouped(out, itemgetter("method")).items():
                 means = {
                     key: float(np.mean([row[key] for row in each]))
                     for key in ("error", "inside", "probability", "hopeless", "wall_ms")

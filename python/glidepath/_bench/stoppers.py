@@ -24,12 +24,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glidepath._bench.accuracy.scores import grouped
 from glidepath._core import InputError
 from glidepath._results import require
 from glidepath._trace import Trace
@@ -331,28 +333,20 @@ def run(
 
 def summary(rows: Sequence[Row]) -> list[Row]:
     """Average the studies of each sweep and pruner, and the sweeps of each pruner (last)."""
-    pruners = list(dict.fromkeys(row["pruner"] for row in rows))
-    names = list(dict.fromkeys(row["sweep"] for row in rows))
-    table: list[Row] = []
-    for sweep in names:
-        for pruner in pruners:
-            mine = [r for r in rows if (r["sweep"], r["pruner"]) == (sweep, pruner)]
-            means = {
-                key: float(np.mean([row[key] for row in mine]))
-                for key in ("epochs", "regret", "scaled", "rank", "cpu_ms")
-            }
-            worst = max(row["regret"] for row in mine)
-            table.append({"sweep": sweep, "pruner": pruner, **means, "worst": worst})
-    for pruner in pruners if len(names) > 1 else ():
-        mine = [row for row in table if row["pruner"] == pruner]
-        means = {
-            key: float(np.mean([row[key] for row in mine]))
-            for key in ("epochs", "scaled", "rank", "cpu_ms")
-        }
-        # Regrets of different metrics have no mean.
-        table.append(
-            {"sweep": "all", "pruner": pruner, "regret": math.nan, "worst": math.nan, **means}
-        )
+
+    def means(of: Sequence[Row]) -> Row:
+        keys = ("epochs", "regret", "scaled", "rank", "cpu_ms")
+        return {key: float(np.mean([row[key] for row in of])) for key in keys}
+
+    table = [
+        {"sweep": sweep, "pruner": pruner, **means(of), "worst": max(row["regret"] for row in of)}
+        for (sweep, pruner), of in grouped(rows, itemgetter("sweep", "pruner")).items()
+    ]
+    if len({row["sweep"] for row in table}) > 1:
+        for pruner, of in grouped(table, itemgetter("pruner")).items():
+            # Regrets of different metrics have no mean.
+            none = {"regret": math.nan, "worst": math.nan}
+            table.append({"sweep": "all", "pruner": pruner, **means(of), **none})
     return [{key: row[key] for key in COLUMNS} for row in table]
 
 

@@ -109,24 +109,14 @@ def by_collection(result: Accuracy) -> tuple[Columns, list[dict[str, Any]]]:
         for pair in result.pairs(by="collection")
     }
     rows = [
-        {**row, **low_high, "p": tests.get((row["collection"], row["method"]))}
-        for row, low_high in zip(
-            result.table(by="collection"), result.intervals(by="collection"), strict=True
-        )
+        {**row, "p": tests.get((row["collection"], row["method"]))}
+        for row in result._with_intervals(by="collection")
     ]
     kept = ("n", "failed", "error", "CRPS", "skill", "80 % holds")
     columns: dict[str, Any] = {"collection": "{collection}", "method": "{method}"}
     columns |= {name: SCORE_COLUMNS[name] for name in kept}
     columns[f"p of the CRPS against {result.methods[0]}"] = chance("p")
     return columns, rows
-
-
-def overall(result: Accuracy) -> list[dict[str, Any]]:
-    """The rows of the table over all collections, with intervals."""
-    return [
-        {**row, **low_high}
-        for row, low_high in zip(result.table(), result.intervals(), strict=True)
-    ]
 
 
 def write_accuracy(path: Path, result: Accuracy) -> None:
@@ -141,7 +131,7 @@ def write_accuracy(path: Path, result: Accuracy) -> None:
         "smaller is better; a failure counts as error 1. In brackets the 95 % interval by a "
         "bootstrap of curves.",
     )
-    rows = overall(result)
+    rows = result._with_intervals()
     page.heading("All collections")
     page.rows(SCORE_COLUMNS, rows, best=int(np.argmin([row["crps"] for row in rows])))
     failures = result.failures()
@@ -151,8 +141,8 @@ def write_accuracy(path: Path, result: Accuracy) -> None:
     page.grid(
         {
             "Reliability: observations below a quantile": figures.reliability(_reliability(result)),
-            "Error of the final value by share seen": figures.by_share(_by_cutoff(result, "mae")),
-            "CRPS by share seen": figures.by_share(_by_cutoff(result, "crps")),
+            "Error of the final value by share seen": figures.by_share(result._by_cutoff("mae")),
+            "CRPS by share seen": figures.by_share(result._by_cutoff("crps")),
             "Milliseconds for a forecast": figures.bars(
                 {row["method"]: row["wall_ms"] for row in rows}
             ),
@@ -180,10 +170,3 @@ def _reliability(result: Accuracy) -> dict[str, list[float]]:
         if pit.size:
             found[method] = [float(np.mean(pit < level)) for level in LEVELS]
     return found
-
-
-def _by_cutoff(result: Accuracy, key: str) -> dict[str, dict[float, float]]:
-    lines: dict[str, dict[float, float]] = {}
-    for row in result.table(by="cutoff"):
-        lines.setdefault(row["method"], {})[row["cutoff"]] = row[key]
-    return lines

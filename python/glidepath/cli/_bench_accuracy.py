@@ -222,7 +222,7 @@ def _print(result: gp.bench.Accuracy) -> None:
     out = [f"{counted(left, 'curve')} left out: short, flat or not finite"] * (left > 0)
     out += [f"{counted(len(passed), 'log')} not read"] * (len(passed) > 0)
     note = f" ({'; '.join(out)})" if out else ""
-    print_rows(f"All collections{note}", page.SCORE_COLUMNS, page.overall(result))
+    print_rows(f"All collections{note}", page.SCORE_COLUMNS, result._with_intervals())
     print_rows("By collection", *page.by_collection(result))
     first = result.methods[0]
     pairs = [pair for score in ("crps", "error") for pair in result.pairs(score=score)]

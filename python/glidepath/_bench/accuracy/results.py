@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from glidepath import _core
 from glidepath._bench.accuracy.paired import Bootstrap
-from glidepath._bench.accuracy.scores import decisions, failures, group_lines, summary
+from glidepath._bench.accuracy.scores import decisions, failures, group_lines, grouped, summary
 from glidepath._core import InputError, IoError
 from glidepath._json import plain
 from glidepath._results import Result
@@ -60,22 +62,20 @@ class Accuracy(Result):
 
     def table(self, *, by: str | None = None) -> list[dict[str, Any]]:
         """One row per method, or per method and `by` (``"collection"`` or ``"cutoff"``)."""
-        out = []
-        for head, part in self._parts(by):
-            base = [r for r in part if r["method"] == "last"]
-            for method in dict.fromkeys(r["method"] for r in part):
-                rows = [r for r in part if r["method"] == method]
-                found = {"method": method} if by is None else {**head, "method": method}
-                out.append({**found, **summary(rows, base)})
-        return out
+        return [
+            {**head, "method": method, **summary(rows, of.get("last", ()))}
+            for head, of in self._parts(by)
+            for method, rows in of.items()
+        ]
 
-    def _parts(self, by: str | None) -> list[tuple[dict[str, Any], list[Row]]]:
+    def _parts(self, by: str | None) -> list[tuple[dict[str, Any], dict[str, list[Row]]]]:
+        """The rows of each value of `by`, or all of them, by their methods."""
         if by is None:
-            return [({}, self.rows)]
-        parts: dict[Any, list[Row]] = {}
-        for row in self.rows:
-            parts.setdefault(row[by], []).append(row)
-        return [({by: value}, parts[value]) for value in sorted(parts)]
+            return [({}, grouped(self.rows, itemgetter("method")))]
+        parts = grouped(self.rows, itemgetter(by))
+        return [
+            ({by: value}, grouped(parts[value], itemgetter("method"))) for value in sorted(parts)
+        ]
 
     def intervals(self, *, by: str | None = None) -> list[dict[str, Any]]:
         """95 % intervals of mean error and CRPS, a row for each of `table`.
@@ -83,15 +83,26 @@ class Accuracy(Result):
         `mae_low, mae_high, crps_low, crps_high`, by a bootstrap of curves, see `pairs`.
         """
         out = []
-        for head, part in self._parts(by):
-            bootstrap = Bootstrap(part)
-            for method in dict.fromkeys(r["method"] for r in part):
-                rows = [r for r in part if r["method"] == method]
+        for head, of in self._parts(by):
+            bootstrap = Bootstrap(list(chain(*of.values())))
+            for method, rows in of.items():
                 found: dict[str, Any] = {**head, "method": method}
                 for name, score in (("mae", "error"), ("crps", "crps")):
                     found[f"{name}_low"], found[f"{name}_high"] = bootstrap.interval(rows, score)
                 out.append(found)
         return out
+
+    def _with_intervals(self, *, by: str | None = None) -> list[dict[str, Any]]:
+        """The rows of `table`, each with its intervals."""
+        both = zip(self.table(by=by), self.intervals(by=by), strict=True)
+        return [{**row, **interval} for row, interval in both]
+
+    def _by_cutoff(self, score: str) -> dict[str, dict[float, float]]:
+        """A score of each method by the share of the run seen."""
+        lines: dict[str, dict[float, float]] = {}
+        for row in self.table(by="cutoff"):
+            lines.setdefault(row["method"], {})[row["cutoff"]] = row[score]
+        return lines
 
     def pairs(
         self, against: str | None = None, *, score: str = "crps", by: str | None = None
@@ -126,14 +137,12 @@ class Accuracy(Result):
         if score not in SCORES:
             raise InputError(f"bench: no test of {score!r}, there are {', '.join(SCORES)}")
         out = []
-        for head, part in self._parts(by):
-            bootstrap = Bootstrap(part)
-            other = [r for r in part if r["method"] == reference]
+        for head, of in self._parts(by):
+            bootstrap = Bootstrap(list(chain(*of.values())))
             for method in self.methods:
-                rows = [r for r in part if r["method"] == method]
-                if method != reference and rows and other:
+                if method != reference and method in of and reference in of:
                     names = {**head, "method": method, "against": reference, "score": score}
-                    out.append({**names, **bootstrap.pair(rows, other, score)})
+                    out.append({**names, **bootstrap.pair(of[method], of[reference], score)})
         return out
 
     def failures(self) -> list[dict[str, Any]]:
@@ -169,8 +178,8 @@ class Accuracy(Result):
             "schema": SCHEMA,
             "glidepath": _core.__version__,
             "about": self.about,
-            "overall": _joined(self.table(), self.intervals()),
-            "by_collection": _joined(self.table(by="collection"), self.intervals(by="collection")),
+            "overall": self._with_intervals(),
+            "by_collection": self._with_intervals(by="collection"),
             "by_cutoff": self.table(by="cutoff"),
             "pairs": [pair for score in SCORES for pair in self.pairs(score=score)],
             "pairs_by_collection": [
@@ -229,10 +238,7 @@ class Accuracy(Result):
         """Draw the mean error of every method against the share of the run seen."""
         from glidepath._pictures import scores
 
-        errors: dict[str, dict[float, float]] = {}
-        for row in self.table(by="cutoff"):
-            errors.setdefault(row["method"], {})[row["cutoff"]] = row["mae"]
-        return scores.error_by_cutoff(errors, ax=ax)
+        return scores.error_by_cutoff(self._by_cutoff("mae"), ax=ax)
 
     def _summary(self) -> str:
         best = self.table()[0]
@@ -254,10 +260,6 @@ def _check_row(number: int, row: Any) -> None:
             words: dict[Any, str] = {str: "text", bool: "true or false"}
             expected = words.get(kind, "a number")
             raise InputError(f"row {number}: {key!r} is {value!r}, expected {expected}")
-
-
-def _joined(table: Sequence[Row], intervals: Sequence[Row]) -> list[Row]:
-    return [{**row, **more} for row, more in zip(table, intervals, strict=True)]
 
 
 def read_accuracy(*paths: str | os.PathLike[str]) -> Accuracy:

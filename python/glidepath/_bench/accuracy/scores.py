@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,14 @@ def _time_to_target(method: Method, prefix: Prefix) -> Row:
 # --------------------------------------------------------------------------------------- means
 
 
+def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+    """Rows by what a key says of them, in the order in which they come."""
+    parts: dict[Any, list[Row]] = {}
+    for row in rows:
+        parts.setdefault(key(row), []).append(row)
+    return parts
+
+
 def ranks(values: Floats) -> Floats:
     """Average ranks."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -207,10 +216,8 @@ def auc(probability: Floats, reached: NDArray[np.bool_]) -> float:
 
 def summary(rows: Sequence[Row], base: Sequence[Row]) -> dict[str, float]:
     """Means over the rows of one method; `base` are those of the last value, for the skill."""
-    parts: dict[tuple[str, float], list[Row]] = {}
-    for row in rows:
-        parts.setdefault((row["collection"], row["cutoff"]), []).append(row)
     correlations = []
+    parts = grouped(rows, itemgetter("collection", "cutoff"))
     for _, part in sorted(parts.items()):
         if len(part) >= 8:
             a = ranks(np.array([r["final"] for r in part]))
@@ -282,13 +289,6 @@ def failures(rows: Sequence[Row], what: Mapping[str, str]) -> list[dict[str, Any
     return out
 
 
-def _by_group(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(group_of(row["run"]), []).append(row)
-    return groups
-
-
 def _mean_of_groups(groups: dict[str, list[Row]], key: str) -> float:
     known = [m for rows in groups.values() if not math.isnan(m := mean(rows, key))]
     return float(np.mean(known)) if known else math.nan
@@ -299,7 +299,10 @@ def group_lines(rows: Sequence[Row], base: Sequence[Row]) -> list[dict[str, Any]
     out = []
     for seen in (None, *sorted({row["cutoff"] for row in rows})):
         groups, naive = (
-            _by_group([r for r in part if seen is None or r["cutoff"] == seen])
+            grouped(
+                [r for r in part if seen is None or r["cutoff"] == seen],
+                lambda row: group_of(row["run"]),
+            )
             for part in (rows, base)
         )
         found = {key: _mean_of_groups(groups, key) for key in ("error", "crps", "cov80", "bias")}
