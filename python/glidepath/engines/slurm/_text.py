@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from glidepath.engines.slurm._model import UNTYPED, ClusterJob, ClusterTier
 
@@ -168,12 +169,27 @@ def expand_nodes(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _job(f: dict[str, str]) -> ClusterJob:
-    def text(name: str) -> str:
-        return "" if f[name] in ("(null)", "N/A", "None") else f[name]
+def _text(f: dict[str, str], name: str) -> str:
+    return "" if f[name] in ("(null)", "N/A", "None") else f[name]
 
-    nodes = expand_nodes(text("NodeList"))
+
+def _held(f: dict[str, str]) -> dict[str, Any]:
+    """Read whose a job is and which GPUs it holds: what stands before any text of a user."""
     gpus, kind = _asked(f)
+    return {
+        "id": f["JobArrayID"],
+        "user": f["UserName"],
+        "state": f["State"],
+        "partition": f["Partition"],
+        "nodes": expand_nodes(_text(f, "NodeList")),
+        "gpus": gpus,
+        "gpu_type": kind,
+        "gpus_by_socket": _by_socket(f),
+        "gpus_shared": _shared(f),
+    }
+
+
+def _job(f: dict[str, str]) -> ClusterJob:
     used = _seconds(f["TimeUsed"])
     limit = _seconds(f["TimeLimit"])
     if math.isnan(limit):
@@ -182,29 +198,21 @@ def _job(f: dict[str, str]) -> ClusterJob:
     # All tasks of an array that have not started share its number.
     alone = f["State"] != "PENDING" or restarts > 0
     return ClusterJob(
-        id=f["JobArrayID"],
+        **_held(f),
         number=f["JobID"] if "_" in f["JobArrayID"] and alone else "",
-        user=f["UserName"],
-        state=f["State"],
-        partition=f["Partition"],
-        name=text("Name"),
-        reason=text("Reason"),
+        name=_text(f, "Name"),
+        reason=_text(f, "Reason"),
         submit_s=_epoch(f["SubmitTime"]),
         start_s=_epoch(f["StartTime"]),
         eligible_s=_epoch(f["EligibleTime"]),
         limit_s=limit,
         used_s=0.0 if math.isnan(used) else used,
         nice=int(f["Nice"]),
-        nodes=nodes,
-        gpus=gpus,
-        gpu_type=kind,
-        gpus_by_socket=_by_socket(f),
-        gpus_shared=_shared(f),
         restarts=restarts,
         priority=int(f["PriorityLong"]),
-        comment=text("Comment"),
-        workdir=text("WorkDir"),
-        stdout=text("STDOUT"),
+        comment=_text(f, "Comment"),
+        workdir=_text(f, "WorkDir"),
+        stdout=_text(f, "STDOUT"),
     )
 
 
@@ -212,24 +220,11 @@ def _untouchable(row: Sequence[str]) -> ClusterJob | None:
     """Read what a record says for certain of the GPUs that its job holds."""
     if len(row) < _WRITTEN:
         return None
-    f = dict(zip(QUEUE_FIELDS[:_WRITTEN], row, strict=False))
     try:
-        gpus, kind = _asked(f)
-        nodes = expand_nodes("" if f["NodeList"] in ("(null)", "N/A", "None") else f["NodeList"])
+        held = _held(dict(zip(QUEUE_FIELDS[:_WRITTEN], row, strict=False)))
     except ValueError:
         return None
-    return ClusterJob(
-        id=f["JobArrayID"],
-        user=f["UserName"],
-        state=f["State"],
-        partition=f["Partition"],
-        nodes=nodes,
-        gpus=gpus,
-        gpu_type=kind,
-        gpus_by_socket=_by_socket(f),
-        gpus_shared=_shared(f),
-        touchable=False,
-    )
+    return ClusterJob(**held, touchable=False)
 
 
 def read_queue(text: str) -> tuple[list[ClusterJob], int]:
