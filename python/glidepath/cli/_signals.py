@@ -7,7 +7,6 @@ import select
 import signal
 import socket
 import threading
-from types import TracebackType
 
 
 class StopSignals(threading.Event):
@@ -29,12 +28,7 @@ class StopSignals(threading.Event):
         self._handlers_before = [signal.signal(number, _ignore) for number in self.numbers]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in zip(self.numbers, self._handlers_before, strict=True):
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._wakeup_before)

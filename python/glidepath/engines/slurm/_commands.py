@@ -59,7 +59,6 @@ class Runner(Protocol):
 
     def __call__(self, command: Sequence[str], timeout_s: float) -> Answer:
         """Raise ClusterError when the command is missing or does not end in time."""
-        ...
 
 
 def run_command(command: Sequence[str], timeout_s: float) -> Answer:

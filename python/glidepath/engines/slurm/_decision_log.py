@@ -222,14 +222,15 @@ class DecisionLog:
                 numbers.append(int(self._db.execute(_INSERT, (*row, e.of)).lastrowid or 0))
             return numbers
 
+    def _events(self, which: str, *values: object) -> list[Event]:
+        """Rows of a query, oldest first."""
+        with self._trouble():
+            query = f"SELECT {_COLUMNS} FROM event WHERE {which} ORDER BY id"
+            return [_event(row) for row in self._db.execute(query, values).fetchall()]
+
     def events(self, job: str | None = None) -> list[Event]:
         """Rows of one job or of all, oldest first."""
-        which, values = ("", ()) if job is None else (" WHERE job = ?", (job,))
-        with self._trouble():
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM event{which} ORDER BY id", values
-            ).fetchall()
-            return [_event(row) for row in rows]
+        return self._events("1") if job is None else self._events("job = ?", job)
 
     def of_each(
         self,
@@ -246,17 +247,18 @@ class DecisionLog:
         """
         marks = ",".join("?" * len(phases))
         end = "min" if first else "max"
-        with self._trouble():
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM event WHERE id IN (SELECT {end}(event.id)"
-                " FROM json_each(?) AS wanted JOIN event ON event.job = wanted.key"
-                " AND event.submit BETWEEN json_extract(wanted.value, '$[0]')"
-                " AND json_extract(wanted.value, '$[1]')"
-                f" AND event.kind = ? AND event.phase IN ({marks})"
-                " GROUP BY event.job)",
-                (json.dumps(jobs), kind, *phases),
-            ).fetchall()
-            return {event.job: event for event in map(_event, rows)}
+        found = self._events(
+            f"id IN (SELECT {end}(event.id)"
+            " FROM json_each(?) AS wanted JOIN event ON event.job = wanted.key"
+            " AND event.submit BETWEEN json_extract(wanted.value, '$[0]')"
+            " AND json_extract(wanted.value, '$[1]')"
+            f" AND event.kind = ? AND event.phase IN ({marks})"
+            " GROUP BY event.job)",
+            json.dumps(jobs),
+            kind,
+            *phases,
+        )
+        return {event.job: event for event in found}
 
     def recent(
         self, kinds: tuple[str, ...], phases: tuple[str, ...], since_s: float
@@ -272,10 +274,6 @@ class DecisionLog:
 
     def interrupted(self) -> list[Event]:
         """Find actions whose process ended before it could write down their outcome."""
-        with self._trouble():
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM event"
-                " WHERE phase = 'intended' AND id NOT IN (SELECT of FROM event WHERE of NOT NULL)"
-                " ORDER BY id"
-            ).fetchall()
-            return [_event(row) for row in rows]
+        return self._events(
+            "phase = 'intended' AND id NOT IN (SELECT of FROM event WHERE of NOT NULL)"
+        )

@@ -362,27 +362,21 @@ class Scheduler(Protocol):
 
     def read(self) -> Cluster:
         """Jobs and tiers now. Raises ClusterError."""
-        ...
 
     def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
         """Look again at some jobs, right before an action. Raises ClusterError."""
-        ...
 
     def may_touch(self, job: ClusterJob) -> bool:
         """Whether the job takes part and belongs to a user for whom the pilot may act."""
-        ...
 
     def reader(self, job: ClusterJob) -> str:
         """User who must be able to read the log of the job; "" where it is enough that we are."""
-        ...
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
         """Give the commands that `send` would run."""
-        ...
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
         """Check the state of each job, then carry out its action; one outcome for each."""
-        ...
 
 
 def with_note(comment: str, note: str) -> str:

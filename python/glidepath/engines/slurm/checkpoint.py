@@ -31,7 +31,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from glidepath._drafts import draft_of
@@ -203,10 +203,5 @@ class TraceLog:
     def __enter__(self) -> TraceLog:
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
