@@ -26,14 +26,8 @@ from log_files import write
 from slurm_world import HOPELESS, TIERS, World, job
 
 import glidepath as gp
-from glidepath.engines.slurm import (
-    DecisionLog,
-    Event,
-    LogError,
-    Slurm,
-    _reader_process,
-    _traces,
-)
+from glidepath.engines.slurm import DecisionLog, Event, LogError, Slurm, _reader_process
+from glidepath.engines.slurm._growing_log import GrowingLog
 from glidepath.engines.slurm._job_forecast import forecast_job
 from glidepath.engines.slurm._reader_process import ReaderProcess
 from glidepath.engines.slurm._traces import TraceStore
@@ -124,8 +118,8 @@ def test_what_never_ends_is_no_log(world: World, tmp_path: Path) -> None:
 def test_a_log_has_as_many_rows_and_letters_in_a_line_as_can_be_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glidepath.engines.slurm._traces._PIECE", 1 << 12)
-    monkeypatch.setattr("glidepath.engines.slurm._traces._MOST_STEPS", 1000)
+    monkeypatch.setattr("glidepath.engines.slurm._growing_log._PIECE", 1 << 12)
+    monkeypatch.setattr("glidepath.engines.slurm._growing_log._MOST_STEPS", 1000)
     store, log = TraceStore(), tmp_path / "a.csv"
     write(log, "step,loss\n" + "".join(f"{i},{1 / i}\n" for i in range(1, 1000)))
     seen = store.read(log)
@@ -283,7 +277,7 @@ def test_a_log_that_ctrl_c_left_half_read_is_read_anew(
 ) -> None:
     log, store = write(tmp_path / "log.csv", ROWS), TraceStore()
     with monkeypatch.context() as patch:
-        patch.setattr(_traces._Growing, "feed", interrupted)
+        patch.setattr(GrowingLog, "feed", interrupted)
         with pytest.raises(KeyboardInterrupt):
             store.read(log)
     found = store.read(log).trace
