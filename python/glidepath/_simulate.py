@@ -16,14 +16,7 @@ import numpy as np
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._core import (
-    InputError,
-    IoError,
-    JobSpan,
-    PolicyInfo,
-    SimulationOptions,
-    Snapshot,
-)
+from glidepath._core import InputError, IoError, JobSpan, PolicyInfo, SimulationOptions, Snapshot
 from glidepath._plan import Plan
 from glidepath._results import Result, require
 from glidepath._workload import Column, Workload

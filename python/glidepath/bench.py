@@ -5,14 +5,7 @@
 file. On the command line: ``glidepath bench accuracy``, ``compare`` and ``reach``.
 """
 
-from glidepath._bench.accuracy import (
-    CUTOFFS,
-    LEVELS,
-    NAMES,
-    Accuracy,
-    accuracy,
-    read_accuracy,
-)
+from glidepath._bench.accuracy import CUTOFFS, LEVELS, NAMES, Accuracy, accuracy, read_accuracy
 from glidepath._bench.reach import ReachScores, reach
 
 __all__ = [

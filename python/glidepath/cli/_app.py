@@ -19,15 +19,7 @@ import typer
 import glidepath as gp
 from glidepath.cli import _bench as bench
 from glidepath.cli import _slurm as slurm
-from glidepath.cli._console import (
-    ANSWER,
-    BAD_INPUT,
-    INTERRUPTED,
-    exit_codes,
-    say,
-    stderr,
-    stdout,
-)
+from glidepath.cli._console import ANSWER, BAD_INPUT, INTERRUPTED, exit_codes, say, stderr, stdout
 from glidepath.cli._fit import fit
 from glidepath.cli._forecast import forecast
 from glidepath.cli._metrics import metrics

@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._bench.accuracy.curves import TURNED
-from glidepath._bench.accuracy.protocol import (
-    NORMAL_QUANTILES,
-    Answer,
-    Method,
-    imported,
-    wrapped,
-)
+from glidepath._bench.accuracy.protocol import NORMAL_QUANTILES, Answer, Method, imported, wrapped
 from glidepath._core import InputError
 from glidepath._fit import fit
 from glidepath._forecast import forecast

@@ -6,14 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from glidepath.readers.monitors._samples import (
-    NAN,
-    Options,
-    Samples,
-    bare_number,
-    rows,
-    unfinished,
-)
+from glidepath.readers.monitors._samples import NAN, Options, Samples, bare_number, rows, unfinished
 
 # Names without DCGM_FI_, their columns, and the factor to their unit.
 FIELDS = {
