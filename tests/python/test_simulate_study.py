@@ -7,26 +7,26 @@ from pathlib import Path
 import pytest
 
 import glidepath as gp
-from glidepath._bench import policies as bench
+from glidepath._bench import seed_study
 from glidepath._bench.packing import Queue
 
 SUPERCOM = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
 
 
 def test_the_study_writes_its_page_and_says_what_is_reached(tmp_path: Path) -> None:
-    rows = bench.seed_study(SUPERCOM, users=(10,), seeds=2)
+    rows = seed_study.run(SUPERCOM, users=(10,), seeds=2)
     assert {(row["arm"], row["policy"]) for row in rows} == {
         (arm, policy)
         for arm in ("overfitting", "interrupted", "uninterrupted")
         for policy in ("fifo", "session_fifo", "dare", "best_value")
     }
-    (said,) = bench.factors(rows)
+    (said,) = seed_study.factors(rows)
     assert "83x in energy" in said["reached"]
-    bench.write_study(tmp_path / "study.html", SUPERCOM, rows)
+    seed_study.write(tmp_path / "study.html", SUPERCOM, rows)
     page = (tmp_path / "study.html").read_text()
     assert "With retraining to overfitting" in page
     assert "Who held which GPU" in page
-    bench.write_study(tmp_path / "study.png", SUPERCOM, rows)
+    seed_study.write(tmp_path / "study.png", SUPERCOM, rows)
     assert (tmp_path / "study.png").stat().st_size > 10000
 
 
@@ -40,7 +40,7 @@ def test_factors_are_reached_or_not() -> None:
         row("uninterrupted", "dare", 1.0, 0.9, 1.0),
         row("uninterrupted", "best_value", 1.0, 0.8, 1.0),
     ]  # fmt: skip
-    (said,) = bench.factors(rows)
+    (said,) = seed_study.factors(rows)
     assert said["wait"] == pytest.approx(100)
     assert said["JCT"] == pytest.approx(10)
     assert said["without_interruption"] == 0.8
@@ -49,7 +49,7 @@ def test_factors_are_reached_or_not() -> None:
         "not 83x in energy"
     )
     rows[0]["total_wait_s_ratio"] = rows[1]["total_wait_s_ratio"] = math.nan
-    assert "nobody waits under fifo" in bench.factors(rows)[0]["reached"]
+    assert "nobody waits under fifo" in seed_study.factors(rows)[0]["reached"]
 
 
 def test_two_jobs_on_one_gpu_get_what_their_pair_was_measured_at() -> None:

@@ -182,7 +182,7 @@ def policies(
 def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw four panels over the number of users, a line per policy; dashed: stops at the target.
 
-    `rows` are those of ``_bench.policies.seed_study``.
+    `rows` are those of ``_bench.seed_study.run``.
     """
     from glidepath._simulate import policy_named
 

@@ -242,12 +242,12 @@ def _references(source: Path, *, speed: bool, as_json: bool) -> int:
 def _study(
     source: Path, loads: tuple[int, ...], seeds: int, pages: list[Path], *, as_json: bool
 ) -> int:
-    from glidepath._bench import policies as bench
+    from glidepath._bench import seed_study as bench
 
     with progress("simulations") as update:
-        rows = bench.seed_study(source, users=loads, seeds=seeds, progress=update)
+        rows = bench.run(source, users=loads, seeds=seeds, progress=update)
     for path in pages:
-        bench.write_study(path, source, rows)
+        bench.write(path, source, rows)
     if as_json:
         emit(rows)
         return ANSWER
