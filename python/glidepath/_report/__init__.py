@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interactive pages: `pages` says what is on each, `figures` draws, `page` writes the HTML."""
+"""Interactive pages, a module each; `figures` draws, `page` writes the HTML."""
 
 from glidepath._report.accuracy import write_accuracy
-from glidepath._report.pages import write_runs, write_simulations, write_study
+from glidepath._report.runs import write_runs
+from glidepath._report.simulations import write_simulations
+from glidepath._report.study import write_study
 
 __all__ = ["write_accuracy", "write_runs", "write_simulations", "write_study"]
