@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: one module a verb, `_app` puts them together, `_console` is what they share."""
+"""The command line: one module a verb, which `_app` puts together.
+
+The verbs share `_options`, what they read (`_inputs`), write (`_outputs`) and print (`_console`).
+"""
 
 from __future__ import annotations
 

@@ -16,19 +16,10 @@ from glidepath._core import StartOptions
 from glidepath._results import counted
 from glidepath.cli._bench_accuracy import ACCURACY_VERBS
 from glidepath.cli._bench_stoppers import bench_stoppers
-from glidepath.cli._console import (
-    ANSWER,
-    WARNING,
-    Json,
-    check_output,
-    emit,
-    holds,
-    open_workload,
-    print_rows,
-    progress,
-    say,
-    was_typed,
-)
+from glidepath.cli._console import ANSWER, WARNING, emit, holds, print_rows, progress, say
+from glidepath.cli._inputs import open_workload
+from glidepath.cli._options import Json, was_typed
+from glidepath.cli._outputs import check_output
 
 SAMPLES = StartOptions().samples
 

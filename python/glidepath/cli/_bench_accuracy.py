@@ -16,20 +16,9 @@ import glidepath as gp
 from glidepath._answer import Columns
 from glidepath._bench.accuracy.methods import METHODS
 from glidepath._results import counted
-from glidepath.cli._console import (
-    ANSWER,
-    WARNING,
-    Json,
-    Metric,
-    check_output,
-    check_plot,
-    emit,
-    print_rows,
-    progress,
-    save,
-    say,
-    stderr,
-)
+from glidepath.cli._console import ANSWER, WARNING, emit, print_rows, progress, say, stderr
+from glidepath.cli._options import Json, Metric
+from glidepath.cli._outputs import check_output, check_plot, save
 
 __all__ = ["ACCURACY_VERBS"]
 

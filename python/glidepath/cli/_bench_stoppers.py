@@ -9,16 +9,8 @@ from typing import Annotated
 import typer
 
 import glidepath as gp
-from glidepath.cli._console import (
-    ANSWER,
-    WARNING,
-    Json,
-    emit,
-    holds,
-    print_rows,
-    print_table,
-    progress,
-)
+from glidepath.cli._console import ANSWER, WARNING, emit, holds, print_rows, print_table, progress
+from glidepath.cli._options import Json
 
 __all__ = ["bench_stoppers"]
 

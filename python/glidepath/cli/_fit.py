@@ -13,23 +13,10 @@ from glidepath._answer import UNKNOWN, Columns, run_keys
 from glidepath._fit import FAMILIES
 from glidepath._pictures import series
 from glidepath._results import counted
-from glidepath.cli._console import (
-    ANSWER,
-    WARNING,
-    Json,
-    Log,
-    Metric,
-    Pattern,
-    Plot,
-    Run,
-    called,
-    check_plot,
-    chosen,
-    emit,
-    print_rows,
-    progress,
-    save,
-)
+from glidepath.cli._console import ANSWER, WARNING, emit, print_rows, progress
+from glidepath.cli._inputs import called, chosen
+from glidepath.cli._options import Json, Log, Metric, Pattern, Plot, Run
+from glidepath.cli._outputs import check_plot, save
 
 _BATCH = 256  # runs between two updates of the bar
 

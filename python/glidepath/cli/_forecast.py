@@ -14,9 +14,9 @@ from glidepath._answer import UNKNOWN, best_in_words, forecast_cells, when
 from glidepath._horizon import Horizon, Look, horizon, in_words, look, reasons_in_words
 from glidepath._pictures import series
 from glidepath._results import counted
-from glidepath.cli._console import (
-    ANSWER,
-    WARNING,
+from glidepath.cli._console import ANSWER, WARNING, each, emit, hint, print_table, say, shown
+from glidepath.cli._inputs import begins_at_target, called, chosen, doubt_target, learned
+from glidepath.cli._options import (
     Budget,
     Json,
     Log,
@@ -28,23 +28,11 @@ from glidepath.cli._console import (
     ReachedBy,
     Run,
     Target,
-    begins_at_target,
-    called,
     check_budget,
-    check_plot,
     check_reached_by,
-    chosen,
-    doubt_target,
-    each,
-    emit,
-    hint,
-    learned,
     planned_lr,
-    print_table,
-    save,
-    say,
-    shown,
 )
+from glidepath.cli._outputs import check_plot, save
 
 
 def forecast(

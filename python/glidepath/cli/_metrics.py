@@ -15,17 +15,9 @@ from glidepath._answer import UNKNOWN, Columns
 from glidepath._hardware import JOULES_PER_KWH, MEMORY, SM
 from glidepath._pictures import series
 from glidepath._results import counted
-from glidepath.cli._console import (
-    ANSWER,
-    Json,
-    Log,
-    Pattern,
-    called,
-    emit,
-    print_rows,
-    progress,
-    say,
-)
+from glidepath.cli._console import ANSWER, emit, print_rows, progress, say
+from glidepath.cli._inputs import called
+from glidepath.cli._options import Json, Log, Pattern
 
 
 def metrics(

@@ -15,7 +15,8 @@ from glidepath._answer import UNKNOWN
 from glidepath._core import Pod
 from glidepath._pods import read_free_nodes, read_pods
 from glidepath._results import counted
-from glidepath.cli._console import ANSWER, WARNING, Json, emit, print_table, progress, say, stderr
+from glidepath.cli._console import ANSWER, WARNING, emit, print_table, progress, say, stderr
+from glidepath.cli._options import Json
 
 _POLICIES = [info.name for info in gp.pod_policies()]
 

@@ -16,9 +16,9 @@ from glidepath._answer import starts as words
 from glidepath._core import PlanOptions
 from glidepath._pictures import series
 from glidepath._simulate import policy_named
-from glidepath.cli._console import (
-    ANSWER,
-    WARNING,
+from glidepath.cli._console import ANSWER, WARNING, emit, print_table, progress, say, stderr
+from glidepath.cli._inputs import open_workload
+from glidepath.cli._options import (
     Gpus,
     Json,
     Planner,
@@ -26,19 +26,12 @@ from glidepath.cli._console import (
     ReachedBy,
     Seed,
     Users,
-    check_plot,
     check_seed,
-    emit,
     numbers_by_name,
-    open_workload,
     planner_options,
-    print_table,
-    progress,
-    save,
-    say,
-    stderr,
     was_typed,
 )
+from glidepath.cli._outputs import check_plot, save
 
 _Objective = Annotated[
     str,

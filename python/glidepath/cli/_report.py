@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 import glidepath as gp
-from glidepath.cli._console import (
-    ANSWER,
-    WARNING,
+from glidepath.cli._console import ANSWER, WARNING, emit, progress, say
+from glidepath.cli._inputs import chosen, learned
+from glidepath.cli._options import (
     Budget,
     Json,
     Log,
@@ -25,15 +25,10 @@ from glidepath.cli._console import (
     Run,
     Target,
     check_budget,
-    check_page,
     check_reached_by,
-    chosen,
-    emit,
-    learned,
     planned_lr,
-    progress,
-    say,
 )
+from glidepath.cli._outputs import check_page
 from glidepath.cli._simulate import simulate
 
 

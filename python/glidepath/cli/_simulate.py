@@ -27,23 +27,25 @@ from glidepath._simulate import options_by_policy, policy_named
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
-    Gpus,
-    Json,
-    Planner,
-    Seed,
-    Users,
-    check_page,
-    check_seed,
     emit,
-    open_workload,
-    planner_options,
     print_rows,
     print_table,
     progress,
     say,
     stderr,
+)
+from glidepath.cli._inputs import open_workload
+from glidepath.cli._options import (
+    Gpus,
+    Json,
+    Planner,
+    Seed,
+    Users,
+    check_seed,
+    planner_options,
     was_typed,
 )
+from glidepath.cli._outputs import check_page
 
 _COMPARED = tuple(policy.name for policy in gp.policies() if policy.compared)
 

@@ -14,21 +14,8 @@ import typer
 
 from glidepath._core import InputError
 from glidepath._watch import ALPHA
-from glidepath.cli._console import (
-    ANSWER,
-    INTERRUPTED,
-    WARNING,
-    Gpus,
-    Json,
-    ReachedBy,
-    Seed,
-    Users,
-    check_seed,
-    emit,
-    say,
-    stderr,
-    was_typed,
-)
+from glidepath.cli._console import ANSWER, INTERRUPTED, WARNING, emit, say, stderr
+from glidepath.cli._options import Gpus, Json, ReachedBy, Seed, Users, check_seed, was_typed
 from glidepath.cli._signals import StopSignals
 from glidepath.cli._slurm_rounds import document, print_jobs, print_round, story
 from glidepath.engines._slurm_defaults import (

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import glidepath as gp
 from glidepath._answer import simulation_columns, simulation_keys, with_energy
 from glidepath._results import counted
-from glidepath.cli._console import ANSWER, WARNING, emit, open_workload, print_rows, progress, say
+from glidepath.cli._console import ANSWER, WARNING, emit, print_rows, progress, say
+from glidepath.cli._inputs import open_workload
 
 if TYPE_CHECKING:
     from glidepath.engines.slurm.rehearsal import RehearsalEvent

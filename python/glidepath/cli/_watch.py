@@ -42,6 +42,17 @@ from glidepath._watch import ALPHA
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
+    emit,
+    hint,
+    say,
+    shown,
+    stderr,
+    stdout,
+    wide_stdout,
+    with_cursor,
+)
+from glidepath.cli._inputs import begins_at_target, doubt_target, learned, no_run
+from glidepath.cli._options import (
     Budget,
     Json,
     Log,
@@ -52,21 +63,9 @@ from glidepath.cli._console import (
     ReachedBy,
     Run,
     Target,
-    begins_at_target,
     check_budget,
     check_reached_by,
-    doubt_target,
-    emit,
-    hint,
-    learned,
-    no_run,
     planned_lr,
-    say,
-    shown,
-    stderr,
-    stdout,
-    wide_stdout,
-    with_cursor,
 )
 
 _BARS = "▁▂▃▄▅▆▇█"
