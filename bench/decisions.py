@@ -45,8 +45,8 @@ from glidepath._judge import judge
 from glidepath._verdicts import meaning
 from glidepath.adapters._adviser import Adviser
 from glidepath.adapters.optuna import ForecastPruner
+from glidepath.engines.slurm._comment import JobRequest
 from glidepath.engines.slurm._job_forecast import forecast_job
-from glidepath.engines.slurm._model import JobRequest
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import TraceStore
 

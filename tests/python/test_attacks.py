@@ -373,7 +373,7 @@ def test_a_job_alone_takes_the_time_of_its_phases(
 @example("trace=/usr")
 def test_a_comment_is_read_or_said_to_be_unreadable(words: str) -> None:
     from glidepath.engines.slurm import JobRequest
-    from glidepath.engines.slurm._model import Move
+    from glidepath.engines.slurm._comment import Move
 
     request = JobRequest.read(f"glidepath {words}")
     assert request is not None

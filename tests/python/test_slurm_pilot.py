@@ -24,8 +24,8 @@ from glidepath.engines.slurm import (
     Pilot,
     PilotOptions,
     Slurm,
+    _comment,
 )
-from glidepath.engines.slurm._action_planner import _gist
 from glidepath.engines.slurm._job_forecast import forecast_job
 from glidepath.engines.slurm._traces import TraceStore
 
@@ -500,7 +500,7 @@ def test_a_job_submitted_to_several_partitions_may_go_to_each_of_them_later(worl
 
 def test_a_note_is_written_anew_when_its_reason_has_changed() -> None:
     def gist(note: str) -> tuple[str, str]:
-        return _gist(f"glidepath | {note}")
+        return _comment.gist(f"glidepath | {note}")
 
     old = "; the log is older than the job"
     assert gist(f"gets 1 x bronze{old}") != gist(f"waits: others hold the GPUs{old}")

@@ -14,7 +14,7 @@ from slurm_world import CLUSTER_TIERS, EASY, job
 from glidepath import InputError
 from glidepath.engines.slurm import Answer, Cluster, JobRequest, Slurm
 from glidepath.engines.slurm._commands import _speed_of
-from glidepath.engines.slurm._model import Move, with_note
+from glidepath.engines.slurm._comment import Move, with_note
 from glidepath.engines.slurm._text import expand_nodes, read_nodes, read_queue
 from glidepath.engines.slurm._traces import trace_path
 

@@ -22,6 +22,7 @@ turns a forecast into a priority class for other schedulers.
 """
 
 from glidepath.engines.slurm._commands import Answer, Slurm
+from glidepath.engines.slurm._comment import JobRequest
 from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
 from glidepath.engines.slurm._job_forecast import JobForecast, JobView
 from glidepath.engines.slurm._model import (
@@ -30,7 +31,6 @@ from glidepath.engines.slurm._model import (
     ClusterError,
     ClusterJob,
     ClusterTier,
-    JobRequest,
     Outcome,
     Scheduler,
 )

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import Allocation, Job, Option, Snapshot, Tier
-from glidepath._pictures import series
 from glidepath._plan import Plan, plan
 from glidepath._verdicts import meaning
+from glidepath.engines.slurm._comment import FAR_S, JobRequest, Move, gist, note_of, with_note
 from glidepath.engines.slurm._history import History
 from glidepath.engines.slurm._job_forecast import AHEAD_LOG, OLDER_LOG, JobView
 from glidepath.engines.slurm._model import (
@@ -24,16 +23,11 @@ from glidepath.engines.slurm._model import (
     Cluster,
     ClusterJob,
     ClusterTier,
-    JobRequest,
-    Move,
-    with_note,
 )
 from glidepath.engines.slurm._options import PilotOptions
 
-_FAR_S = 1e9  # thirty years: no date, no time limit
 _MOVES_PER_HOUR = 2  # of one job
 _COMES_UP_WITHIN_S = 10  # a command of Slurm, on a busy machine
-_CHANCE, _DONE = "P(target) ", "done "  # how the parts of a note before its reason begin
 _NOTES_PER_ROUND = 50  # each takes a command of its own
 _LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))
 
@@ -412,7 +406,7 @@ class ActionPlanner:
             need = (1.2 * steps / (view.base_rate * slowest) + self.options.restart_s) / 60
             minutes = _round_up(need)
             now, before = job.limit_s / 60, self.history.limits.get(job.id)
-            lower = minutes <= 0.8 * now and 60 * minutes < _FAR_S
+            lower = minutes <= 0.8 * now and 60 * minutes < FAR_S
             back = before is not None and now < need and now < before
             if lower or back:
                 to = minutes if lower else int(min(float(minutes), before or math.inf))
@@ -433,24 +427,13 @@ class ActionPlanner:
                 continue  # left as it is
             if job.move is not None and not self._arrived(job, job.move):
                 continue
-            note = with_note(job.comment, self._note(view))
+            note = with_note(job.comment, note_of(view, self.now_s))
             told = self.history.annotated.get(job.id)
             old = str((told.detail or {}).get("note", "")) if told else ""
             stale = job.move is not None
-            if stale or (_gist(note) != _gist(old) and note != job.comment):
+            if stale or (gist(note) != gist(old) and note != job.comment):
                 self._do("annotate", view, "tells the user", comment=note)
                 left -= 1
-
-    def _note(self, view: JobView) -> str:
-        forecast = view.forecast
-        parts = []
-        if not math.isnan(forecast.probability):
-            parts.append(f"{_CHANCE}{series.chance(forecast.probability, 2)}")
-        if view.finish_s and view.finish_s[1] < _FAR_S:
-            clock = time.strftime("%d %b %H:%M", time.localtime(self.now_s + view.finish_s[1]))
-            parts.append(f"{_DONE}{clock}")
-        parts.append(view.reason or forecast.problem)
-        return "; ".join(part for part in parts if part)
 
     def _within_rate(self) -> list[Action]:
         """Drop actions that were refused lately, and disruptions beyond the limit of a round."""
@@ -466,20 +449,8 @@ class ActionPlanner:
         return kept
 
 
-def _gist(comment: str) -> tuple[str, str]:
-    """Reduce a note to what must change for a new one: the first digit of P and the reason."""
-    parts = comment.partition("|")[2].strip().split("; ")
-    probability = ""
-    if parts[0].startswith(_CHANCE):
-        probability = parts.pop(0).removeprefix(_CHANCE)[:3]
-    if parts and parts[0].startswith(_DONE):
-        del parts[0]
-    words = "".join(c for c in "; ".join(parts) if c.isalpha() or c == " ")
-    return probability, " ".join(words.split())  # 9 411 has a blank more than 941
-
-
 def _round_up(minutes: float) -> int:
     for step in _LIMIT_GRID_MIN:
         if minutes <= step:
             return int(step)
-    return int(math.ceil(min(minutes, _FAR_S) / 360) * 360)
+    return int(math.ceil(min(minutes, FAR_S) / 360) * 360)

@@ -18,7 +18,8 @@ from glidepath._reach import reach
 from glidepath._trace import Trace
 from glidepath._verdicts import meaning
 from glidepath._watch import Decision, Watch
-from glidepath.engines.slurm._model import ClusterJob, JobRequest
+from glidepath.engines.slurm._comment import JobRequest
+from glidepath.engines.slurm._model import ClusterJob
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 

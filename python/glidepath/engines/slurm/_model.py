@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from glidepath._trace import Direction
-
-#: A job whose comment begins with this word takes part.
-KEYWORD = "glidepath"
+from glidepath.engines.slurm._comment import JobRequest, Move
 
 #: The kind of GPUs whose nodes name none.
 UNTYPED = "gpu"
@@ -21,8 +16,6 @@ UNTYPED = "gpu"
 #: Why a job waits that has a start time of its own.
 BEGINS_LATER = "was submitted to begin later"
 
-# What a comment may say, so that no job can make the numbers of the others overflow.
-_RANGES = {"target": (-1e30, 1e30), "budget": (1e-9, 1e15), "weight": (1e-6, 1e6)}
 
 _REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
 _LONGEST_DELAY_S = 3600  # that a site may have set: a later start is what a person wants
@@ -39,126 +32,9 @@ _WAITS_FOR_ROOM = frozenset(
     ("", "priority", "resources", "begintime", "cleaning", "prolog", "scheddefer")
 )
 
-CheckpointMode = Literal["none", "usr1", "requeue"]
-
 
 class ClusterError(RuntimeError):
     """The cluster did not answer in time: whether it did what was sent last is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """The request in the comment of a job, such as `glidepath target=0.1 budget=20000`.
-
-    Attributes
-    ----------
-    target : float or None
-        Value of the metric at which the run is done.
-    budget : float or None
-        Step at which the run ends in any case.
-    trace : str
-        Where the run logs: a file or a folder, with Slurm's %j %A %a %x %u; relative to the
-        working directory of the job. Empty = `PilotOptions.trace_patterns`.
-    metric : str
-        Column of the log; empty = the one that `read_traces` takes.
-    direction : {"min", "max"} or None
-        Whether low or high values of it are better; None = what its name says.
-    tiers : tuple of str
-        Tiers on which the run may run; empty = where it was submitted to.
-    checkpoint : {"none", "usr1", "requeue"}
-        Whether a running job may be moved: never; after SIGUSR1, upon which it writes a
-        checkpoint; or at any time, because it writes checkpoints on its own.
-    weight : float
-        What a second of the job is worth beside the others.
-    stop : bool
-        Whether the job may be ended before its budget; `stop=no` forbids it.
-    problem : str
-        The part of the comment that cannot be understood; such a job is left alone.
-    """
-
-    target: float | None = None
-    budget: float | None = None
-    trace: str = ""
-    metric: str = ""
-    direction: Direction | None = None
-    tiers: tuple[str, ...] = ()
-    checkpoint: CheckpointMode = "none"
-    weight: float = 1.0
-    stop: bool = True
-    problem: str = ""
-
-    @staticmethod
-    @functools.lru_cache(maxsize=1 << 16)  # jobs are looked at many times a round, and many alike
-    def read(comment: str) -> JobRequest | None:
-        """Read a comment; None when the job did not opt in."""
-        words = comment.partition("|")[0].split()
-        if not words or words[0] != KEYWORD:
-            return None
-        request = JobRequest()
-        seen = set[str]()
-        for word in words[1:]:
-            key, equals, value = word.partition("=")
-            if key in seen:  # nobody knows which is meant
-                return replace(request, problem=f"{key} stands twice in the comment")
-            seen.add(key)
-            try:
-                if not equals:
-                    raise ValueError(word)
-                request = request._with(key, value)
-            except ValueError:
-                return replace(request, problem=f"cannot read {word[:60]!r} in the comment")
-        return request
-
-    def _with(self, key: str, value: str) -> JobRequest:
-        read: dict[str, Any] = {key: value}
-        match key:
-            case "target" | "budget" | "weight":
-                read[key] = number = float(value)
-                low, high = _RANGES[key]
-                good = low <= number <= high
-            case "trace" | "metric":
-                good = value != ""
-            case "direction":
-                good = value in get_args(Direction)
-            case "stop":
-                read[key], good = value == "yes", value in ("yes", "no")
-            case "tiers":
-                read[key], good = tuple(value.split(",")), value != ""
-            case "checkpoint":
-                good = value in get_args(CheckpointMode)
-            case _:
-                good = False
-        if not good:
-            raise ValueError(key)
-        return replace(self, **read)
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A job on its way from one tier to another, as its own comment says.
-
-    The comment holds it, and not our memory: another process can go on from there.
-
-    Attributes
-    ----------
-    to : str
-        The tier; "-" = back to the queue, "end" = the run is done and ends once it is saved.
-    since_s : int
-        Time at which the job received the signal to write a checkpoint.
-    """
-
-    to: str
-    since_s: int
-
-    @classmethod
-    def read(cls, comment: str) -> Move | None:
-        """Read the part of a comment that glidepath wrote."""
-        for word in comment.partition("|")[2].split():
-            if word.startswith("moving="):
-                to, _, since = word.removeprefix("moving=").partition("@")
-                if to and re.fullmatch("[0-9]{1,12}", since):
-                    return cls(to, int(since))
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,10 +253,3 @@ class Scheduler(Protocol):
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
         """Check the state of each job, then carry out its action; one outcome for each."""
-
-
-def with_note(comment: str, note: str) -> str:
-    """Keep what the user wrote in a comment; replace what glidepath wrote behind the bar."""
-    request = comment.partition("|")[0].strip() or KEYWORD
-    note = " ".join(note.replace("|", "/").split())
-    return f"{request} | {note[:200]}" if note else request

@@ -20,6 +20,7 @@ from pathlib import Path
 from glidepath._core import InputError
 from glidepath._results import counted
 from glidepath.engines.slurm._action_planner import ActionPlanner
+from glidepath.engines.slurm._comment import JobRequest
 from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
 from glidepath.engines.slurm._history import History, action_event
 from glidepath.engines.slurm._job_forecast import (
@@ -34,7 +35,6 @@ from glidepath.engines.slurm._model import (
     Cluster,
     ClusterError,
     ClusterJob,
-    JobRequest,
     Outcome,
     Scheduler,
 )

@@ -17,9 +17,10 @@ import numpy as np
 
 from glidepath._core import IoError, direction_by_name
 from glidepath._trace import Direction, Trace, pace
+from glidepath.engines.slurm._comment import JobRequest
 from glidepath.engines.slurm._growing_log import FURTHEST_STEP, GrowingLog
 from glidepath.engines.slurm._log_files import copy_as, files_of, open_as
-from glidepath.engines.slurm._model import ClusterJob, JobRequest
+from glidepath.engines.slurm._model import ClusterJob
 from glidepath.engines.slurm._reader_process import ReaderProcess
 
 _MAX_ROWS = 2048  # of a log that are looked at: more cost time and change little

@@ -16,8 +16,8 @@ import typer
 from glidepath._core import InputError
 from glidepath._trace import Direction
 from glidepath._verdicts import meaning
+from glidepath.engines.slurm._comment import JobRequest
 from glidepath.engines.slurm._job_forecast import JobForecast, forecast_job
-from glidepath.engines.slurm._model import JobRequest
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import TraceStore
 
