@@ -176,31 +176,14 @@ class Fit(Recorded):
         return self._record.predict(values_of(steps, "steps"))
 
     def to_pandas(self) -> Any:
-        """Make a DataFrame with one row per parameter.
-
-        Returns
-        -------
-        pandas.DataFrame
-            `value` and `stderr`, indexed by the parameter's name.
-        """
+        """Give a pandas DataFrame of `value` and `stderr`, one row per parameter by its name."""
         params, stderr = self.params, self.stderr
         return require("pandas").DataFrame(
             {"value": list(params.values()), "stderr": list(stderr.values())}, index=list(params)
         )
 
     def plot(self, ax: Any = None, *, trace: Trace | None = None) -> Any:
-        """Draw the curve, over the points where the trace is given.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure without it.
-        trace : Trace, optional
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+        """Draw the curve, over the points where the trace is given; returns the matplotlib Axes."""
         from glidepath._pictures import runs
 
         return runs.fit(self, trace, ax=ax)

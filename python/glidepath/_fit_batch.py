@@ -82,12 +82,7 @@ class FitBatch(Result):
         return evaluate_batch(self.family, self.params, steps, threads=threads)
 
     def to_pandas(self) -> Any:
-        """Make a DataFrame with one row per curve.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
+        """Give a pandas DataFrame, one row per curve."""
         return require("pandas").DataFrame(
             {**self.params, "sigma": self.sigma, "status": self.status}
         )

@@ -79,6 +79,11 @@ def _frozen(values: ArrayLike, name: str, shape: tuple[int, int]) -> Floats:
     return found
 
 
+def _trapezoids(time: Floats, values: Floats) -> Floats:
+    """Areas below a line between its points."""
+    return np.asarray(0.5 * (values[1:] + values[:-1]) * np.diff(time))
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Metrics(Result):
     """What a monitor read of some GPUs, over time.
@@ -180,43 +185,18 @@ class Metrics(Result):
         return Metrics(time_s, columns, gpus=gpus, name=self.name, notes=self.notes)
 
     def until(self, time_s: float) -> Metrics:
-        """Keep the samples up to and including `time_s`: what was known then.
+        """Keep the samples up to and including a time in seconds: what was known then.
 
-        Parameters
-        ----------
-        time_s : float
-            In seconds, as `time_s` of the samples; not NaN.
-
-        Returns
-        -------
-        Metrics
-
-        Raises
-        ------
-        InputError
-            When the time is NaN or before the first sample.
+        InputError when it is NaN or before the first sample.
         """
         if math.isnan(time_s):
             raise InputError("metrics: time_s is nan, expected a number")
         return self.between(-math.inf, time_s)
 
     def between(self, begin_s: float, end_s: float) -> Metrics:
-        """Keep the samples from `begin_s` to `end_s`, both included.
+        """Keep the samples from `begin_s` to `end_s`, both included, with the times that they had.
 
-        Parameters
-        ----------
-        begin_s, end_s : float
-            In seconds, as `time_s` of the samples; not NaN.
-
-        Returns
-        -------
-        Metrics
-            With the times that the samples had.
-
-        Raises
-        ------
-        InputError
-            When a time is NaN or no sample is between them.
+        InputError when one is NaN or no sample is between them.
         """
         if math.isnan(begin_s) or math.isnan(end_s):
             name = "begin_s" if math.isnan(begin_s) else "end_s"
@@ -228,21 +208,9 @@ class Metrics(Result):
         return self._with(self.time_s[keep], columns, self.gpus)
 
     def only(self, *gpus: str) -> Metrics:
-        """Keep some of the GPUs, in the order given.
+        """Keep some of the GPUs by their names, in the order given.
 
-        Parameters
-        ----------
-        *gpus : str
-            Their names.
-
-        Returns
-        -------
-        Metrics
-
-        Raises
-        ------
-        InputError
-            Naming a GPU that the log does not have; when none is given.
+        InputError that names one which the log does not have; when none is given.
         """
         for gpu in gpus:
             if gpu not in self.gpus:
@@ -256,11 +224,8 @@ class Metrics(Result):
     def busy(self) -> Metrics:
         """Keep the GPUs that did something: a log of a node has those of other jobs too.
 
-        Returns
-        -------
-        Metrics
-            Those with an activity or utilization above 0 for a hundredth of the samples; all of
-            them where none has, or the log has neither.
+        Those with an activity or utilization above 0 for a hundredth of the samples; all of them
+        where none has, or the log has neither.
         """
         known = [self.columns[name] for name in SM if name in self.columns]
         if not known:
@@ -277,10 +242,6 @@ class Metrics(Result):
         source : {"counter", "power"}, optional
             The energy counter, or the integral of power (trapezoids between its samples); by
             default the counter of each GPU that has one, as power is sampled too rarely to be sure.
-
-        Returns
-        -------
-        float
 
         Raises
         ------
@@ -316,20 +277,31 @@ class Metrics(Result):
             total += np.interp(at, *self._energy(gpu, None))
         return np.where((at >= self.time_s[0]) & (at <= self.time_s[-1]), total, math.nan)
 
+    def _known(self, values: Floats) -> tuple[Floats, Floats]:
+        """Times and values of the samples in which a column of one GPU was read."""
+        known = np.isfinite(values)
+        return self.time_s[known], values[known]
+
+    def _first(self, columns: Iterable[str]) -> str | None:
+        """The first of some columns that was sampled, if any."""
+        return next((name for name in columns if name in self), None)
+
+    @property
+    def _has_energy(self) -> bool:
+        """Whether energy was read, and for some time."""
+        return self.duration_s > 0 and self._first(("power_w", "energy_counter_j")) is not None
+
     def _energy(self, gpu: int, source: str | None) -> tuple[Floats, Floats]:
         """Times, and the energy of one GPU up to each of them."""
         for kind, name in (("counter", "energy_counter_j"), ("power", "power_w")):
             if name not in self.columns or source not in (None, kind):
                 continue
-            values = self.columns[name][:, gpu]
-            known = np.flatnonzero(np.isfinite(values))
-            if known.size < (2 if kind == "counter" and source is None else 1):
+            time, values = self._known(self.columns[name][:, gpu])
+            if time.size < (2 if kind == "counter" and source is None else 1):
                 continue
-            time, values = self.time_s[known], values[known]
             if kind == "counter":
                 return time, values - values[0]
-            slices = 0.5 * (values[1:] + values[:-1]) * np.diff(time)
-            return time, np.concatenate([[0.0], np.cumsum(slices)])
+            return time, np.concatenate([[0.0], np.cumsum(_trapezoids(time, values))])
         raise InputError(
             f"this log has no {source or 'power and no energy counter'} of GPU {self.gpus[gpu]}"
         )
@@ -337,47 +309,19 @@ class Metrics(Result):
     def mean(self, column: str) -> float:
         """Mean over time and GPUs of a column, in its unit; NaN where it was never read.
 
-        Parameters
-        ----------
-        column : str
-
-        Returns
-        -------
-        float
-            Weighted by the time between samples, as these may be irregular.
-
-        Raises
-        ------
-        InputError
-            Naming a column that the log does not have.
+        Samples weigh by the time between them. InputError where the log has no such column.
         """
         means = []
-        for values in self[column].T:
-            known = np.flatnonzero(np.isfinite(values))
-            time, values = self.time_s[known], values[known]
-            if known.size > 1:
-                area = float((0.5 * (values[1:] + values[:-1]) * np.diff(time)).sum())
+        for time, values in map(self._known, self[column].T):
+            if time.size > 1:
+                area = float(_trapezoids(time, values).sum())
                 means.append(area / float(time[-1] - time[0]))
-            elif known.size:
+            elif time.size:
                 means.append(float(values[0]))
         return sum(means) / len(means) if means else math.nan
 
     def peak(self, column: str) -> float:
-        """Largest value of a column, in its unit; NaN where it was never read.
-
-        Parameters
-        ----------
-        column : str
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        InputError
-            As for `mean`.
-        """
+        """Largest value of a column, in its unit; NaN, or an InputError, where `mean` gives it."""
         values = self[column]
         return float(np.nanmax(values)) if np.isfinite(values).any() else math.nan
 
@@ -429,7 +373,7 @@ class Metrics(Result):
                 f"profile: step_seconds is {step_seconds:g}, expected above 0 and finite"
             )
         found: dict[str, float] = {"step_seconds": step_seconds}
-        if seen.duration_s > 0 and ("power_w" in self or "energy_counter_j" in self):
+        if seen._has_energy:
             watts = seen.energy_j() / seen.duration_s
             found["mean_watts"] = watts / len(self.gpus)
             found["step_joules"] = watts * step_seconds
@@ -438,7 +382,7 @@ class Metrics(Result):
         if "memory_used_gb" in self:
             found["memory_gb"] = seen.peak("memory_used_gb")
         for key, names in (("sm_activity", SM), ("memory_activity", MEMORY)):
-            name = next((name for name in names if name in self), None)
+            name = self._first(names)
             if name is not None:
                 found[key] = min(1.0, seen.mean(name))
         known = {key: value for key, value in found.items() if not math.isnan(value)}
@@ -462,12 +406,7 @@ class Metrics(Result):
         return seconds / float(trace.step[last] - trace.step[first]), self.between(begin, end)
 
     def to_dict(self) -> dict[str, Any]:
-        """Make a state that JSON can hold and `from_dict` reads.
-
-        Returns
-        -------
-        dict
-        """
+        """Give plain lists and numbers, fit for JSON: NaN is None."""
         name, version = _FORMAT
         return {
             "format": name,
@@ -481,21 +420,7 @@ class Metrics(Result):
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Metrics:
-        """Read what `to_dict` made.
-
-        Parameters
-        ----------
-        state : mapping
-
-        Returns
-        -------
-        Metrics
-
-        Raises
-        ------
-        InputError
-            A state of another format or version, or one that is damaged.
-        """
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
         check_format(state, "Metrics.from_dict", *_FORMAT)
         with restoring("Metrics.from_dict"):
             columns = {key: number(values) for key, values in state["columns"].items()}
@@ -503,7 +428,7 @@ class Metrics(Result):
             return cls(number(state["time_s"]), columns, **more)
 
     def plot(self, *, trace: Trace | None = None, began_s: float = 0.0, ax: Any = None) -> Any:
-        """Draw power and activity over time or, with a trace, power beside its loss.
+        """Draw power and activity over time or, with a trace, power beside its loss; the Axes.
 
         Parameters
         ----------
@@ -511,12 +436,6 @@ class Metrics(Result):
             A run with `wall_seconds`.
         began_s : float
             Seconds of this log at which `wall_seconds` of the trace is 0.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure without it.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
         """
         from glidepath._pictures import runs
 
@@ -533,10 +452,10 @@ class Metrics(Result):
         parts.append(f"{samples} of {gpus} over {self.duration_s / 3600:.3g} h")
         if "power_w" in self:
             parts.append(f"mean {self.mean('power_w'):.4g} W")
-        if ("power_w" in self or "energy_counter_j" in self) and self.duration_s > 0:
+        if self._has_energy:
             with suppress(InputError):  # of a GPU that has neither
                 parts.append(f"{self.energy_j() / JOULES_PER_KWH:.4g} kWh")
-        name = next((name for name in SM if name in self), None)
+        name = self._first(SM)
         if name is not None:
             parts.append(f"{name} {100 * self.mean(name):.3g} %")
         if "memory_used_gb" in self:

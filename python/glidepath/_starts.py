@@ -43,17 +43,7 @@ class StartTimes(Result):
             yield str(job), ", ".join(duration(t) for t in column)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw when each waiting job will start: its median, and the outermost quantiles.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure without it.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+        """Draw the median start of each waiting job, and the outermost quantiles; the Axes."""
         from glidepath._pictures import clusters
 
         return clusters.starts(self, ax=ax)

@@ -220,18 +220,7 @@ class StepProfile(Result):
         )
 
     def plot(self, *others: StepProfile, ax: Any = None) -> Any:
-        """Draw this step and others as stacked bars.
-
-        Parameters
-        ----------
-        *others : StepProfile
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure without it.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+        """Draw this step and others as stacked bars; returns the matplotlib Axes."""
         from glidepath._pictures import runs
 
         return runs.steps([self, *others], ax=ax)

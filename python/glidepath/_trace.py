@@ -172,19 +172,7 @@ class Trace(Result):
     def until(self, step: float) -> Trace:
         """Keep the points up to and including `step`: what was known then. No copy.
 
-        Parameters
-        ----------
-        step : float
-            In the unit of `step`; not NaN.
-
-        Returns
-        -------
-        Trace
-
-        Raises
-        ------
-        InputError
-            When the step is NaN.
+        InputError when it is NaN.
         """
         if math.isnan(number(step)):
             raise InputError("until: step is nan, expected a number")
@@ -198,32 +186,13 @@ class Trace(Result):
         )
 
     def to_pandas(self) -> Any:
-        """Make a DataFrame of the columns that were recorded.
-
-        Returns
-        -------
-        pandas.DataFrame
-            `step`, `loss`, and `lr` and `wall_seconds` where the trace has them.
-        """
-        columns = {"step": self.step, "loss": self.loss}
-        if self.lr is not None:
-            columns["lr"] = self.lr
-        if self.wall_seconds is not None:
-            columns["wall_seconds"] = self.wall_seconds
-        return require("pandas").DataFrame(columns)
+        """Give a pandas DataFrame of step, loss, and lr and wall_seconds where they were logged."""
+        columns = {name: getattr(self, name) for name in ("step", "loss", "lr", "wall_seconds")}
+        there = {name: column for name, column in columns.items() if column is not None}
+        return require("pandas").DataFrame(there)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the run.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure without it.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
+        """Draw the run; returns the matplotlib Axes."""
         from glidepath._pictures import runs
 
         return runs.trace(self, ax=ax)

@@ -84,9 +84,8 @@ def _hardware(found: gp.Metrics, *, as_json: bool) -> int:
 
 
 def _sums(gpu: gp.Metrics) -> dict[str, Any]:
-    powered = gpu.duration_s > 0 and ("power_w" in gpu or "energy_counter_j" in gpu)
-    joules = gpu.energy_j() if powered else None
-    sm, memory = (next((name for name in names if name in gpu), None) for names in (SM, MEMORY))
+    joules = gpu.energy_j() if gpu._has_energy else None
+    sm, memory = gpu._first(SM), gpu._first(MEMORY)
     return {
         "gpu": gpu.gpus[0],
         "samples": len(gpu),
