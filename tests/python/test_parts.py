@@ -157,7 +157,7 @@ def test_a_pair_that_runs_faster_together_ends_sooner_in_a_simulation() -> None:
 def test_speeds_of_mixes_under_mps(shared: Path) -> None:
     folder = shared / "data" / "mig"
     for count, most in ((2, 0.095), (3, 0.105), (4, 0.11)):
-        measured = np.array([speed for _, _, speed in slices.mixes(folder)[count]])
+        measured = np.array([speed for _, _, speed in sharing.mixes(folder)[count]])
         errors = slices.mix_errors(folder, count)
         assert errors.mean() < most
         assert errors.mean() < np.abs(measured - np.median(measured)).mean()

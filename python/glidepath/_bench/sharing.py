@@ -63,29 +63,34 @@ def halves(folder: Path) -> Iterator[tuple[Kind, float]]:
             yield (model, batch), seconds[model, batch, "7g.40gb"] / taken
 
 
-def pairs(folder: Path) -> list[Pair]:
-    """Every two jobs that were together with five fillers, both ways round."""
-    mixes: dict[str, list[tuple[Kind, float]]] = defaultdict(list)
-    active: dict[str, int] = {}
+def mixes(folder: Path) -> dict[int, list[tuple[list[Kind], int, float]]]:
+    """Jobs, one of them and its measured speed, by how many jobs were together under MPS."""
+    jobs: dict[str, list[tuple[Kind, float]]] = defaultdict(list)
     for row in csv_rows(folder / "mps_mixes.csv.gz"):
-        active[row["mix"]] = int(row["active"])
         if row["model"] != "dummy":
             ratio = float(row["rel_mps100"]) / float(row["rel_mps14"])
-            mixes[row["mix"]].append(((row["model"], int(row["batch"])), ratio))
+            jobs[row["mix"]].append(((row["model"], int(row["batch"])), ratio))
     alone: dict[Kind, list[float]] = defaultdict(list)
-    for mix, jobs in mixes.items():
-        if active[mix] == 1:
-            alone[jobs[0][0]].append(jobs[0][1])
-    found = []
-    for mix, jobs in mixes.items():
-        if active[mix] == 2:
-            for (own, ratio), (other, _) in (jobs, jobs[::-1]):
-                if own in alone:
-                    found.append(Pair(own, other, float(np.median(alone[own])) / ratio))
+    for together in jobs.values():
+        if len(together) == 1:
+            alone[together[0][0]].append(together[0][1])
+    found: dict[int, list[tuple[list[Kind], int, float]]] = defaultdict(list)
+    for together in jobs.values():
+        kinds = [kind for kind, _ in together]
+        for i, (kind, ratio) in enumerate(together):
+            if kind in alone and len(together) > 1:
+                speed = float(np.median(alone[kind])) / ratio
+                found[len(together)].append((kinds, i, speed))
     return found
 
 
-def _activity(profile: gp.Profile, *, memory: bool) -> gp.Profile:
+def pairs(folder: Path) -> list[Pair]:
+    """Every two jobs that were together with five fillers, both ways round."""
+    return [Pair(kinds[i], kinds[1 - i], speed) for kinds, i, speed in mixes(folder)[2]]
+
+
+def activities(profile: gp.Profile, *, memory: bool = True) -> gp.Profile:
+    """What a profile says of activities alone; without `memory` of the multiprocessors'."""
     return gp.Profile(
         profile.sm_activity, memory_activity=profile.memory_activity if memory else -1.0
     )
@@ -96,7 +101,7 @@ def planned(sharing: str, *, memory: bool = True) -> PairRule:
 
     def law(first: gp.Profile, second: gp.Profile) -> tuple[float, float]:
         return gp.shared_speeds(
-            _activity(first, memory=memory), _activity(second, memory=memory), sharing
+            activities(first, memory=memory), activities(second, memory=memory), sharing
         )
 
     return law

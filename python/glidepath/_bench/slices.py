@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import glidepath as gp
-from glidepath._bench.sharing import Kind, profiles
+from glidepath._bench.sharing import Kind, activities, mixes, profiles
 from glidepath._csv_rows import csv_rows
 
 Floats = NDArray[np.float64]
@@ -39,12 +39,7 @@ def measured(folder: Path) -> dict[Kind, Floats]:
 
 def predicted(alone: Mapping[Kind, gp.Profile], *, watts: bool = True) -> dict[Kind, Floats]:
     """The speeds that a plan has without a measurement, from power or from activities alone."""
-    jobs = [
-        profile
-        if watts
-        else gp.Profile(profile.sm_activity, memory_activity=profile.memory_activity)
-        for profile in alone.values()
-    ]
+    jobs = [profile if watts else activities(profile) for profile in alone.values()]
     return dict(zip(alone, gp.slice_speeds(jobs, card()), strict=True))
 
 
@@ -103,33 +98,9 @@ def throughput_ratios(
     return np.array(found)
 
 
-def mixes(folder: Path) -> dict[int, list[tuple[list[Kind], int, float]]]:
-    """Jobs, one of them and its measured speed, by how many jobs were together under MPS."""
-    jobs: dict[str, list[tuple[Kind, float]]] = defaultdict(list)
-    for row in csv_rows(folder / "mps_mixes.csv.gz"):
-        if row["model"] != "dummy":
-            ratio = float(row["rel_mps100"]) / float(row["rel_mps14"])
-            jobs[row["mix"]].append(((row["model"], int(row["batch"])), ratio))
-    alone: dict[Kind, list[float]] = defaultdict(list)
-    for together in jobs.values():
-        if len(together) == 1:
-            alone[together[0][0]].append(together[0][1])
-    found: dict[int, list[tuple[list[Kind], int, float]]] = defaultdict(list)
-    for together in jobs.values():
-        kinds = [kind for kind, _ in together]
-        for i, (kind, ratio) in enumerate(together):
-            if kind in alone and len(together) > 1:
-                speed = float(np.median(alone[kind])) / ratio
-                found[len(together)].append((kinds, i, speed))
-    return found
-
-
 def mix_errors(folder: Path, count: int) -> Floats:
     """Absolute errors of the speeds of `count` jobs together under MPS."""
-    alone = {
-        kind: gp.Profile(profile.sm_activity, memory_activity=profile.memory_activity)
-        for kind, profile in profiles(folder).items()
-    }
+    alone = {kind: activities(profile) for kind, profile in profiles(folder).items()}
     return np.array(
         [
             abs(gp.mix_speeds([alone[kind] for kind in kinds], "mps", card())[i] - speed)
