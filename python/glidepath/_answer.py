@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glidepath import _core
-from glidepath._pictures import series
+from glidepath import _core, _words
 
 if TYPE_CHECKING:
     from glidepath._forecast import Forecast
@@ -111,8 +110,8 @@ def best_keys(best: BestSoFar) -> dict[str, Any]:
 def best_in_words(keys: Mapping[str, Any]) -> str:
     """Say the same in a sentence."""
     if keys["best"] is None:
-        return series.NO_VALUE
-    step, chance = series.count(keys["best_step"]), series.percent(keys["prob_best_past"])
+        return _words.NO_VALUE
+    step, chance = _words.count(keys["best_step"]), _words.percent(keys["prob_best_past"])
     return f"best so far {keys['best']:.4g} at step {step}: already past with probability {chance}"
 
 
@@ -231,7 +230,7 @@ def when(keys: Mapping[str, Any]) -> str:
     if not math.isfinite(low):
         return "very likely never" if keys["probability"] > 0 else "never"
     first, usual, last = (
-        series.count(float(f"{round(step):.3g}")) if math.isfinite(step) else ""
+        _words.count(float(f"{round(step):.3g}")) if math.isfinite(step) else ""
         for step in (low, middle, high)
     )
     if not usual:
@@ -241,19 +240,9 @@ def when(keys: Mapping[str, Any]) -> str:
     return f"at step {usual}" if low == high else f"at step {usual} ({first} to {last})"
 
 
-def duration(seconds: float) -> str:
-    """Write a time with three digits in its largest unit."""
-    if not math.isfinite(seconds):
-        return "never"
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.0f} s"
-
-
 def starts(seconds: Sequence[float]) -> str:
     """Write quantiles 0.1, 0.5 and 0.9 of the time until a job starts."""
     low, middle, high = (
-        "now" if t < 1.0 else "later" if math.isinf(t) else duration(t) for t in seconds
+        "now" if t < 1.0 else "later" if math.isinf(t) else _words.duration(t) for t in seconds
     )
-    return middle if low == high else f"{middle} ({low} to {high})"
+    return _words.between(low, middle, high)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glidepath import _words
 from glidepath._answer import best_keys, forecast_keys, reach_keys, run_keys
 from glidepath._core import open_budget, reached_by_name
 from glidepath._forecast import forecast
-from glidepath._pictures import series
 from glidepath._reach import best_so_far, reach
 from glidepath._schedule import inferred
 
@@ -134,7 +134,7 @@ def step_after(last: float) -> float:
 
 def in_words(keys: Mapping[str, Any]) -> str:
     """Say the budget, the schedule and the reading of an answer."""
-    return f"budget {series.count(keys['budget'])} ({keys['budget_from']}){_rest_in_words(keys)}"
+    return f"budget {_words.count(keys['budget'])} ({keys['budget_from']}){_rest_in_words(keys)}"
 
 
 def reasons_in_words(keys: Mapping[str, Any]) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glidepath import _words
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import MIN_WATCHED_POINTS, WATCH_LOOKS, WATCH_PATIENCE
-from glidepath._pictures import series
 from glidepath._reach import reach
 from glidepath._verdicts import meaning
 from glidepath._watch import ALPHA, Decision, Watch
@@ -106,6 +106,6 @@ def rule(
     chance = 1.0 - law.prob_never
     if np.isfinite(trace.loss).sum() < MIN_WATCHED_POINTS:
         return Ruling(decision, stop, chance, steps, decision.reason)
-    said = f"reaches {target:g} by step {series.count(plan.budget)} with probability"
-    reason = f"{said} {series.percent(chance)}{means.weighed}"
+    said = f"reaches {target:g} by step {_words.count(plan.budget)} with probability"
+    reason = f"{said} {_words.percent(chance)}{means.weighed}"
     return Ruling(decision, stop, chance, steps, reason)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from glidepath import _core
+from glidepath import _core, _words
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._arguments import checked, number
 from glidepath._columns import values_of
 from glidepath._core import InputError, reached_by_name
 from glidepath._past_runs import constants_of, past_of
-from glidepath._pictures import series
 from glidepath._results import Recorded
 from glidepath._schedule import schedule_record
 from glidepath._trace import as_trace, as_traces
@@ -129,14 +128,14 @@ class Reach(Recorded):
             return f"target {self.target:g} reached at step {self.step[-1]:g}"
         summary = (
             f"target {self.target:g} within {self.budget:g} with probability "
-            f"{series.chance(1.0 - self.prob_never)}"
+            f"{_words.chance(1.0 - self.prob_never)}"
         )
         if self.prob_never < 1.0:
             summary += f", if so by step {self.quantile(0.5, if_reached=True):.5g} (median)"
         return f"{summary}, {self.status}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        yield "never", series.chance(self.prob_never)
+        yield "never", _words.chance(self.prob_never)
         for p in SHOWN_LEVELS:
             at = self.quantile(p)
             yield f"{p:.0%} by", "never" if math.isinf(at) else f"step {at:.5g}"
@@ -187,7 +186,7 @@ class BestSoFar(Recorded):
             return f"no finite value, {self.status}"
         return (
             f"best {self.value:.5g} at step {self.step:g}, already past with probability "
-            f"{series.chance(self.prob_past)}, {self.status}"
+            f"{_words.chance(self.prob_past)}, {self.status}"
         )
 
 

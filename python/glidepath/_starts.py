@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from glidepath import _core
-from glidepath._answer import duration, quantile_name
+from glidepath import _core, _words
+from glidepath._answer import quantile_name
 from glidepath._arguments import check_threads, checked
 from glidepath._columns import values_of
 from glidepath._core import InputError, Job, Snapshot
@@ -40,7 +40,7 @@ class StartTimes(Result):
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for job, column in zip(self.job, self.quantiles.T, strict=True):
-            yield str(job), ", ".join(duration(t) for t in column)
+            yield str(job), ", ".join(_words.duration(t) for t in column)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the median start of each waiting job, and the outermost quantiles; the Axes."""

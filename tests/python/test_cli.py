@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 import glidepath as gp
-from glidepath import cli
+from glidepath import _words, cli
 from glidepath._answer import when
-from glidepath._pictures import series
 from glidepath.cli._console import EXIT_CODES, plain
 from glidepath.cli._simulate import _COMPARED as COMPARED
 
@@ -853,11 +852,11 @@ def test_a_target_without_any_probability_is_reached_never() -> None:
     [(0, "0"), (999, "999"), (-1234, "-1 234"), (1.5e6, "1 500 000"), (1234567.5, "1234567.5")],
 )
 def test_a_step_keeps_its_digits_in_groups_of_three(step: float, words: str) -> None:
-    assert series.count(step) == series.count(np.float64(step)) == words
+    assert _words.count(step) == _words.count(np.float64(step)) == words
 
 
 def test_a_step_that_is_not_finite_has_a_word() -> None:
-    assert (series.count(np.inf), series.count(np.nan)) == ("inf", "nan")
+    assert (_words.count(np.inf), _words.count(np.nan)) == ("inf", "nan")
 
 
 def test_one_result_is_not_several(curves: Path, capsys: pytest.CaptureFixture[str]) -> None:

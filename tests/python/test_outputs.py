@@ -17,7 +17,7 @@ from log_files import write
 from slurm_world import HOPELESS, World, job
 
 import glidepath as gp
-from glidepath._pictures import series
+from glidepath import _words
 from glidepath.cli import _slurm, main
 
 ROWS = "step,loss\n" + "".join(f"{i},{1 / i + 0.2}\n" for i in range(1, 60))
@@ -226,9 +226,9 @@ def test_why_before_any_round_is_a_sentence(
 @pytest.mark.parametrize("digits", [2, 3])
 def test_only_what_is_certain_is_written_as_certain(digits: int) -> None:
     certain = (f"{0:.{digits}f}", f"{1:.{digits}f}")
-    assert (series.chance(0.0, digits), series.chance(1.0, digits)) == certain
+    assert (_words.chance(0.0, digits), _words.chance(1.0, digits)) == certain
     for chance in (1e-300, 1e-9, 0.1**digits / 2.1, 0.0005, 0.004, 0.3, 0.9951, 0.9999, 1 - 1e-16):
-        for written in (series.chance(chance, digits), series.chance(1 - chance, digits)):
+        for written in (_words.chance(chance, digits), _words.chance(1 - chance, digits)):
             assert written not in certain or chance in (0, 1) or 1 - chance in (0, 1)
             bound, value = re.fullmatch(r"([<>]?) ?([\d.]+)", written).groups()  # type: ignore[union-attr]
             nearest = min(abs(float(value) - chance), abs(float(value) - 1 + chance))

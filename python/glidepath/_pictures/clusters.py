@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glidepath import _words
 from glidepath._pictures import series
 from glidepath._pictures.style import BLUE, HATCHES, INK, MUTED, PALETTE, axes_for
 from glidepath._results import counted, require
@@ -168,7 +169,7 @@ def policies(
     )
     for i, bar in enumerate(bars):
         bar.set_hatch(HATCHES[i % 8])
-    numbers = [series.count(float(f"{height:.4g}")) for height in heights]
+    numbers = [_words.count(float(f"{height:.4g}")) for height in heights]
     ax.bar_label(bars, numbers, padding=5, fontsize=9)
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from glidepath import _words
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._hardware import COLUMNS, SM
 from glidepath._pictures import series
@@ -45,7 +46,7 @@ def trace(trace: Trace, *, ax: Axes | None = None) -> Axes:
     _points(ax, trace)
     over_steps(ax, trace.metric, trace.loss)
     if len(trace) and not np.isfinite(trace.loss).any():
-        say_nothing_is_known(ax, series.NO_VALUE)
+        say_nothing_is_known(ax, _words.NO_VALUE)
     return ax
 
 
@@ -145,7 +146,7 @@ def fit(fit: Fit, trace: Trace | None = None, *, ax: Axes | None = None) -> Axes
     trace = _with_points(trace)
     if trace is not None and not np.isfinite(trace.loss).any():
         over_steps(ax, trace.metric)
-        say_nothing_is_known(ax, series.NO_VALUE)
+        say_nothing_is_known(ax, _words.NO_VALUE)
         return ax
     last = fit.last_step if trace is None else trace.step[-1]
     first = max(last / 1000.0 if trace is None else trace.step[0], 1e-9)
@@ -214,7 +215,7 @@ def forecast(
     if forecast._is_blind:
         over_steps(ax, metric)
         ax.set_xlim(0.0, forecast.at[-1])
-        say_nothing_is_known(ax, series.NO_VALUE)
+        say_nothing_is_known(ax, _words.NO_VALUE)
         return ax
     _bands(ax, forecast)
     seen: list[ArrayLike] = [forecast.quantiles, forecast.median]
@@ -302,7 +303,7 @@ def reach(reach: Reach, *, ax: Axes | None = None) -> Axes:
         (1.0, "top", "never", never, VERMILLION),
         (0.02, "bottom", "reached", 1 - never, BLUE),
     ):
-        label = f"{word} {series.percent(chance)}"
+        label = f"{word} {_words.percent(chance)}"
         ax.text(0.92, y, label, transform=ax.transAxes, ha="right", va=va, color=colour)
     if mass.size:
         width = edges[-1] - edges[0]

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from glidepath._reach import Reach
 
 Floats = NDArray[np.float64]
-_LARGEST_COUNT = 1e12  # from which twelve digits, as reasons of a watch have, need an exponent
 _SHOWN_POINTS, _BINS = 400, 60  # of a line, and of a density
 _LARGEST_DRAWN = 1e300  # matplotlib adds margins, and overflows beyond
-NO_VALUE = "no finite value so far"  # of a run of which there is nothing to draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +28,6 @@ class Box:
     start_s: float
     end_s: float
     job: int
-
-
-def count(value: float) -> str:
-    """Write a step as a reader does: 41 200, not 4.12e4; one beyond all counts as 1e+300."""
-    whole = float(value).is_integer() and abs(value) < _LARGEST_COUNT
-    return f"{value:,.0f}".replace(",", " ") if whole else f"{value:.10g}"
-
-
-def percent(chance: float) -> str:
-    """Write a probability; only what is certain is 0 % or 100 %."""
-    if 0.0 < chance < 0.005:
-        return "< 1 %" if chance >= 0.0005 else "< 0.1 %"
-    if 0.995 <= chance < 1.0:
-        return "> 99 %"
-    return f"{chance:.0%}".replace("%", " %")
-
-
-def chance(probability: float, digits: int = 3) -> str:
-    """Write a probability; only what is certain has digits as 0.000 or 1.000."""
-    least = 10.0**-digits
-    if 0.0 < probability < least / 2:
-        return f"< {least:g}"
-    if 1.0 - least / 2 <= probability < 1.0:
-        return f"> {1.0 - least:g}"
-    return f"{probability:.{digits}f}"
 
 
 def thinned(step: Floats, loss: Floats) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from glidepath import _words
 from glidepath._pictures import series
 from glidepath._results import require
 
@@ -51,7 +52,7 @@ def over_steps(ax: Axes, y: str, *seen: ArrayLike) -> None:
         ax.set_ylim(*limits)
     ax.set_xlabel("step")
     ax.xaxis.set_major_formatter(
-        require("matplotlib.ticker").FuncFormatter(lambda at, _: series.count(at))
+        require("matplotlib.ticker").FuncFormatter(lambda at, _: _words.count(at))
     )
     ax.set_ylabel(y)
 

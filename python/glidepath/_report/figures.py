@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import glidepath as gp
+from glidepath import _words
 from glidepath._pictures import series
 from glidepath._pictures.style import PALETTE
 from glidepath._report.page import Figure
@@ -197,7 +198,7 @@ def _nothing_known(metric: str, *, last: float) -> Figure:
         metric,
         xaxis={"range": [0.0, last]},
         yaxis={"range": [0.0, 1.0], "showticklabels": False},
-        annotations=[{"text": series.NO_VALUE} | middle],
+        annotations=[{"text": _words.NO_VALUE} | middle],
     )
     return {"data": [], "layout": layout}
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import glidepath as gp
+from glidepath import _words
 from glidepath._answer import forecast_cells, when
 from glidepath._hardware import JOULES_PER_KWH
 from glidepath._horizon import Look, horizon, in_words, look, reasons_in_words
 from glidepath._judge import rule
-from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
 from glidepath._results import counted
@@ -101,7 +101,7 @@ def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
     page.rows(
         {
             "run": lambda row: row["run"] or "run",
-            "observed to": lambda row: series.count(row["observed_to"]),
+            "observed to": lambda row: _words.count(row["observed_to"]),
             "last value": "{loss:.4g}",
             "forecast, 80 % within": _forecast_in_words,
             **({} if same else {"horizon": in_words}),
@@ -117,7 +117,7 @@ def _add_runs(page: Page, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _forecast_in_words(row: Mapping[str, Any]) -> str:
     median, within = forecast_cells(row)
-    return median if row["median"] is None else f"{median} ({within}) at {series.count(row['at'])}"
+    return median if row["median"] is None else f"{median} ({within}) at {_words.count(row['at'])}"
 
 
 def _verdict(seen: Look, past: gp.PastRuns | None) -> dict[str, Any]:

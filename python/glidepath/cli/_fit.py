@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
+from glidepath import _words
 from glidepath._answer import UNKNOWN, Columns, run_keys
 from glidepath._fit import FAMILIES
-from glidepath._pictures import series
 from glidepath._results import counted
 from glidepath.cli._console import ANSWER, WARNING, emit, print_rows, progress
 from glidepath.cli._inputs import called, chosen
@@ -77,7 +77,7 @@ def fit(
     else:
         columns: Columns = {
             "run": "{run}",
-            "points": lambda row: series.count(row["points"]),
+            "points": lambda row: _words.count(row["points"]),
             "family": "{family}",
             "parameters": _parameters,
             "sigma": _sigma,

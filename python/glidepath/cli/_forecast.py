@@ -10,9 +10,9 @@ import numpy as np
 import typer
 
 import glidepath as gp
+from glidepath import _words
 from glidepath._answer import UNKNOWN, best_in_words, forecast_cells, when
 from glidepath._horizon import Horizon, Look, horizon, in_words, look, reasons_in_words
-from glidepath._pictures import series
 from glidepath._results import counted
 from glidepath.cli._console import ANSWER, WARNING, each, emit, hint, print_table, say, shown
 from glidepath.cli._inputs import begins_at_target, called, chosen, doubt_target, learned
@@ -103,7 +103,7 @@ def _seen(
     seen = trace.until(float(trace.step[points - 1]))
     last = float(seen.step[-1])
     if budget is not None and budget <= last:
-        seen_to = f"{series.count(last)}, the last seen of {trace.name}"
+        seen_to = f"{_words.count(last)}, the last seen of {trace.name}"
         raise gp.InputError(f"--budget is {budget:g}, expected a step after {seen_to}")
     end = float(trace.step[-1])
     source_of = None if plan is None else source
@@ -172,23 +172,23 @@ def _horizons(rows: list[dict[str, Any]]) -> list[str]:
 def _cells(row: dict[str, Any], *, several: bool) -> list[str]:
     cells = [
         row["run"],
-        series.count(row["observed_to"]),
-        series.count(row["at"]),
+        _words.count(row["observed_to"]),
+        _words.count(row["at"]),
         *forecast_cells(row),
         row["status"],
     ]
     if several:
-        cells.append(UNKNOWN if row["best"] is None else series.percent(row["prob_best_past"]))
+        cells.append(UNKNOWN if row["best"] is None else _words.percent(row["prob_best_past"]))
     return cells + (
-        [series.percent(row["probability"]), when(row)] if row["target"] is not None else []
+        [_words.percent(row["probability"]), when(row)] if row["target"] is not None else []
     )
 
 
 def _sentence(row: dict[str, Any]) -> str:
     """Say whether and when the target is reached."""
-    target, chance = row["target"], series.percent(row["probability"])
+    target, chance = row["target"], _words.percent(row["probability"])
     if row["reach_q10"] == row["reach_q90"] <= row["observed_to"]:
-        return f"reached {target:g} at step {series.count(row['reach_q50'])}"
+        return f"reached {target:g} at step {_words.count(row['reach_q50'])}"
     if math.isfinite(row["reach_q50"]):
         return f"reaches {target:g} {when(row)}, {chance}"
-    return f"reaches {target:g} by step {series.count(row['at'])}: {chance}"
+    return f"reaches {target:g} by step {_words.count(row['at'])}: {chance}"

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
+from glidepath import _words
 from glidepath._answer import UNKNOWN, Columns
 from glidepath._hardware import JOULES_PER_KWH, MEMORY, SM
-from glidepath._pictures import series
 from glidepath._results import counted
 from glidepath.cli._console import ANSWER, emit, print_rows, progress, say
 from glidepath.cli._inputs import called
@@ -47,7 +47,7 @@ def metrics(
     columns: Columns = {
         "run": "{run}",
         "metric": "{metric}",
-        "points": lambda row: series.count(row["points"]),
+        "points": lambda row: _words.count(row["points"]),
         "better": lambda row: {"min": "low", "max": "high"}[row["direction"]],
         "read": lambda row: "yes" if row["read"] else "",
     }

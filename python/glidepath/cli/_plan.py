@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath import _core
+from glidepath import _core, _words
 from glidepath._answer import quantile_keys
 from glidepath._answer import starts as words
 from glidepath._core import PlanOptions
-from glidepath._pictures import series
 from glidepath._simulate import policy_named
 from glidepath.cli._console import ANSWER, WARNING, emit, print_table, progress, say, stderr
 from glidepath.cli._inputs import open_workload
@@ -318,7 +317,7 @@ def _document(
 
 
 def _whole(steps: float) -> str:
-    return series.count(float(f"{steps:.0f}"))
+    return _words.count(float(f"{steps:.0f}"))
 
 
 def _steps(job: gp.Job) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import glidepath as gp
+from glidepath import _words
 from glidepath._answer import reach_keys, run_keys, when
 from glidepath._core import reached_by_name
 from glidepath._csv_rows import read_rows
 from glidepath._horizon import horizon, in_words
 from glidepath._judge import Ruling, rule
-from glidepath._pictures import series
 from glidepath._plan import REMAINING_SAMPLES
 from glidepath._trace import pace
 from glidepath._verdicts import meaning
@@ -139,7 +139,7 @@ def outlook_in_words(keys: Mapping[str, Any]) -> str:
     at = when(keys)
     if meaning(keys["verdict"]).is_reached and math.isinf(keys["reach_q10"]):
         at = "past its budget"
-    return f"{series.percent(keys['probability'])}, {at}; {in_words(keys)}"
+    return f"{_words.percent(keys['probability'])}, {at}; {in_words(keys)}"
 
 
 def _trace(row: Mapping[str, str], folder: Path) -> gp.Trace:

@@ -8,8 +8,8 @@ import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
-from glidepath._answer import SHOWN_LEVELS, decision_keys, duration, quantile_keys, starts
-from glidepath._pictures import series
+from glidepath import _words
+from glidepath._answer import SHOWN_LEVELS, decision_keys, quantile_keys, starts
 from glidepath._verdicts import meaning
 from glidepath.cli._console import say, shown, stdout
 
@@ -91,8 +91,8 @@ def print_jobs(result: Round) -> None:
             view.job.state.lower(),
             f"{view.tier} → {view.planned}" if moves else view.tier,
             "" if view.starts_s is None else starts(view.starts_s),
-            series.count(forecast.last_step) if forecast.last_step else "",
-            "" if math.isnan(forecast.probability) else series.chance(forecast.probability, 2),
+            _words.count(forecast.last_step) if forecast.last_step else "",
+            "" if math.isnan(forecast.probability) else _words.chance(forecast.probability, 2),
             _left(view),
             meaning(forecast.verdict).words,
             view.reason or forecast.problem,
@@ -106,8 +106,7 @@ def _left(view: JobView) -> str:
     """Write the time that a job still needs: median, and the 10 % and 90 % quantiles."""
     if view.finish_s is None:
         return ""
-    low, middle, high = (duration(t) for t in view.finish_s)
-    return middle if low == high else f"{middle} ({low} to {high})"
+    return _words.between(*map(_words.duration, view.finish_s))
 
 
 def story(events: list[Event]) -> list[str]:
@@ -120,9 +119,9 @@ def story(events: list[Event]) -> list[str]:
             odds = detail.get("probability")
             where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
             seen = detail["observed_to"]
-            what = f"step {series.count(seen)}" if seen else "no log yet"
+            what = f"step {_words.count(seen)}" if seen else "no log yet"
             if odds is not None:
-                what += f", P(target) {series.chance(odds, 2)}, {meaning(detail['verdict']).words}"
+                what += f", P(target) {_words.chance(odds, 2)}, {meaning(detail['verdict']).words}"
             lines.append(f"{clock}  {where}: {what}; {event.why}")
         elif event.phase in ("intended", "advised"):
             lines.append(f"{clock}  {event.phase} {event.kind}: {event.why}")

@@ -18,11 +18,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 import glidepath as gp
+from glidepath import _words
 from glidepath._answer import (
     best_in_words,
     best_keys,
     decision_keys,
-    duration,
     forecast_cells,
     forecast_keys,
     quantile_keys,
@@ -34,7 +34,6 @@ from glidepath._follow import EVERY_S, by_name
 from glidepath._horizon import horizon, in_words, outlook
 from glidepath._json import plain
 from glidepath._judge import rule
-from glidepath._pictures import series
 from glidepath._results import counted
 from glidepath._trace import pace
 from glidepath._verdicts import meaning
@@ -326,7 +325,7 @@ def _below(sentence: str, style: str = "") -> Padding:
 
 
 def _position(row: dict[str, Any]) -> str:
-    return f": step {series.count(row['observed_to'])}, {row['metric']} {row['loss']:.4g}"
+    return f": step {_words.count(row['observed_to'])}, {row['metric']} {row['loss']:.4g}"
 
 
 def _sentences(row: dict[str, Any]) -> list[str]:
@@ -336,7 +335,7 @@ def _sentences(row: dict[str, Any]) -> list[str]:
     earliest = math.inf if row["reach_q10"] is None else row["reach_q10"]
     if not (means.is_settled or means.is_lost) and math.isfinite(earliest):
         known = math.isfinite(row["seconds_q50"])
-        left = f", {duration(row['seconds_q50'])} from now" if known else ""
+        left = f", {_words.duration(row['seconds_q50'])} from now" if known else ""
         sentences.append(f"target: {when(row)}{left}")
     sentences += [best_in_words(row), in_words(row)]
     if row["past_runs"]:
@@ -344,7 +343,7 @@ def _sentences(row: dict[str, Any]) -> list[str]:
     if row["median"] is None:
         return sentences
     median, within = forecast_cells(row)
-    return [*sentences, f"forecast at step {series.count(row['at'])}: {median} ({within})"]
+    return [*sentences, f"forecast at step {_words.count(row['at'])}: {median} ({within})"]
 
 
 def _public(row: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from glidepath._pictures import series
+from glidepath import _words
 from glidepath._trace import Direction
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def note_of(view: JobView, now_s: float) -> str:
     forecast = view.forecast
     parts = []
     if not math.isnan(forecast.probability):
-        parts.append(f"{_CHANCE}{series.chance(forecast.probability, 2)}")
+        parts.append(f"{_CHANCE}{_words.chance(forecast.probability, 2)}")
     if view.finish_s and view.finish_s[1] < FAR_S:
         clock = time.strftime("%d %b %H:%M", time.localtime(now_s + view.finish_s[1]))
         parts.append(f"{_DONE}{clock}")

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from glidepath import _core
+from glidepath import _core, _words
 from glidepath._core import InputError, open_budget, reached_by_name
 from glidepath._judge import judge
-from glidepath._pictures import series
 from glidepath._plan import REMAINING_SAMPLES
 from glidepath._reach import reach
 from glidepath._trace import Trace
@@ -115,7 +114,7 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
         decision, stop = _judge(trace, reached_by, progress, request, options)
         means = meaning(decision.verdict)
         if means.is_reached:
-            why = f"reached {target:g} by step {series.count(step)}"
+            why = f"reached {target:g} by step {_words.count(step)}"
             return replace(
                 seen,
                 verdict=decision.verdict,
