@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core
 from glidepath._arguments import checked, one_or_many
@@ -23,9 +23,6 @@ from glidepath._core import (
     Tier,
 )
 from glidepath._results import Result
-
-Floats = NDArray[np.float64]
-
 
 # The defaults of the library.
 _PLACEMENT, _LIMITS = _core.PlacementOptions(), _core.RunLimits()

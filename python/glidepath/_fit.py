@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._columns import values_of
+from glidepath._columns import Floats, values_of
 from glidepath._core import FitScore
 from glidepath._results import Recorded, counted, require
 from glidepath._trace import Trace, as_trace
@@ -19,7 +19,6 @@ from glidepath._trace import Trace, as_trace
 if TYPE_CHECKING:
     from glidepath._core import FitRecord
 
-Floats = NDArray[np.float64]
 
 FAMILIES: dict[str, tuple[str, ...]] = _core.FAMILIES
 

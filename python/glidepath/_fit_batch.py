@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._columns import unmasked, values_of
+from glidepath._columns import Floats, unmasked, values_of
 from glidepath._core import InputError
-from glidepath._fit import FAMILIES, Fit, Floats, Points, _or_none, _robust
+from glidepath._fit import FAMILIES, Fit, Points, _or_none, _robust
 from glidepath._results import Result, counted, require
 from glidepath._trace import as_traces, refuse_traces
 

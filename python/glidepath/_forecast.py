@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS, quantile_name
 from glidepath._arguments import checked
-from glidepath._columns import array_of, values_of
+from glidepath._columns import Floats, array_of, values_of
 from glidepath._core import InputError
 from glidepath._json import plain, restored, restoring
 from glidepath._past_runs import constants_of, past_of
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from glidepath._past_runs import PastRuns
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
-
-Floats = NDArray[np.float64]
 
 
 def ends_of(coverage: float) -> tuple[float, float]:

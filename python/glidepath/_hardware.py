@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from glidepath._columns import Floats
 from glidepath._core import InputError, Profile
 from glidepath._json import check_format, number, plain, restoring
 from glidepath._results import Result, counted
 from glidepath._trace import Trace
 
-Floats = NDArray[np.float64]
 _FORMAT = ("glidepath.metrics", 1)
 JOULES_PER_KWH = 3.6e6
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._columns import array_of
-
-Floats = NDArray[np.float64]
+from glidepath._columns import Floats, array_of
 
 
 def learned_values() -> Floats:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glidepath import _core
+from glidepath._columns import Floats
 from glidepath._json import check_format, plain, restoring
 from glidepath._results import Result, counted, same
 from glidepath._trace import Trace, agree, as_traces
@@ -19,7 +19,6 @@ from glidepath._trace import Trace, agree, as_traces
 if TYPE_CHECKING:
     from glidepath._core import ForecastConstants, PastRunsRecord, WidthsRecord
 
-Floats = NDArray[np.float64]
 
 _FORMAT = "glidepath.past_runs"
 _VERSION = 1

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core
 from glidepath._arguments import checked, one_or_many
+from glidepath._columns import Floats
 from glidepath._core import Allocation, Pairs, Snapshot, Tier
 from glidepath._results import Result, counted, require
-
-Floats = NDArray[np.float64]
-
 
 _PLAN = _core.PlanOptions()  # the defaults of the library
 REMAINING_SAMPLES = 32  # equally likely, of the steps that a job still needs

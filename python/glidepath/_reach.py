@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core, _words
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._arguments import checked, number
-from glidepath._columns import values_of
+from glidepath._columns import Floats, values_of
 from glidepath._core import InputError, reached_by_name
 from glidepath._past_runs import constants_of, past_of
 from glidepath._results import Recorded
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from glidepath._past_runs import PastRuns
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
-
-Floats = NDArray[np.float64]
 
 
 class Reach(Recorded):

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import check_threads, checked, one_or_many
+from glidepath._columns import Floats
 from glidepath._results import Result
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 

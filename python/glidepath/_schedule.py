@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core
-from glidepath._columns import array_of, values_of
+from glidepath._columns import Floats, array_of, values_of
 from glidepath._core import InputError
 from glidepath._json import restoring
 from glidepath._results import Recorded, counted, require
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from glidepath._core import ScheduleRecord
     from glidepath._trace import Trace
 
-Floats = NDArray[np.float64]
 
 # When the rates that a live run logged make its schedule clear; see `Schedule.infer`.
 _MIN_POINTS = 20  # after the warm-up

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._fit import Floats, Points
+from glidepath._columns import Floats
+from glidepath._fit import Points
 from glidepath._results import Result, counted
 from glidepath._trace import as_traces
 

@@ -7,14 +7,12 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core
 from glidepath._arguments import checked
+from glidepath._columns import Floats
 from glidepath._core import JobKind, KindPair, Pairs, Partition, Profile, Slice, Tier
-
-Floats = NDArray[np.float64]
 
 
 class SharedSpeeds(NamedTuple):

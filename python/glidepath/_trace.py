@@ -10,15 +10,14 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from glidepath import _core
 from glidepath._arguments import number
-from glidepath._columns import column_of
+from glidepath._columns import Floats, column_of
 from glidepath._core import InputError
 from glidepath._results import Result, counted, require
 
-Floats = NDArray[np.float64]
 _PACE_ROWS = 32  # last rows whose median pace is the speed now
 Direction = Literal["min", "max"]
 

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import glidepath as gp
 from glidepath import _core
+from glidepath._columns import Floats
 from glidepath._results import require
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 _CODE = {"pow3": 0, "exp3": 1, "pow4": 2}

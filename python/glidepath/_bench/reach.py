@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
@@ -46,7 +45,6 @@ from glidepath._core import InputError
 from glidepath._results import Result
 from glidepath._trace import Trace
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 SCHEMA = "glidepath.reach/2"

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import glidepath as gp
+from glidepath._columns import Floats
 from glidepath._csv_rows import csv_rows
 
-Floats = NDArray[np.float64]
 Kind = tuple[str, int]  # a model and its batch size
 # Speeds of two jobs on one GPU from their profiles, each as a share of its own alone.
 PairRule = Callable[[gp.Profile, gp.Profile], tuple[float, float]]

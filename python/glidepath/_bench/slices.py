@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import glidepath as gp
 from glidepath._bench.sharing import Kind, activities, mixes, profiles
+from glidepath._columns import Floats
 from glidepath._csv_rows import csv_rows
 
-Floats = NDArray[np.float64]
 NAMES = [each.name for each in gp.slices()]
 
 

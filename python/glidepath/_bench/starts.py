@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
+from glidepath._columns import Floats
 from glidepath._core import Job, SimulationOptions
 from glidepath._simulate import Simulation, policy_named, simulate
 from glidepath._starts import StartTimes, start_times
 from glidepath._workload import Workload
-
-Floats = NDArray[np.float64]
 
 POLICIES = ("fifo", "first_fit", "las", "srsf", "best_value")
 SIGMAS = (0.5, 1.0)

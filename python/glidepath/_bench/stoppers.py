@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._bench.accuracy.scores import grouped
+from glidepath._columns import Floats
 from glidepath._core import InputError
 from glidepath._results import require
 from glidepath._trace import Trace
@@ -39,7 +40,6 @@ from glidepath.readers._open import read_traces
 
 __all__ = ["COLUMNS", "PRUNERS", "Sweep", "limits", "replay", "run", "summary", "sweeps"]
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 REPORTS = 50

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from glidepath._columns import Floats
+
 if TYPE_CHECKING:
     from glidepath._reach import Reach
 
-Floats = NDArray[np.float64]
 _SHOWN_POINTS, _BINS = 400, 60  # of a line, and of a density
 _LARGEST_DRAWN = 1e300  # matplotlib adds margins, and overflows beyond
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glidepath._columns import Floats
 from glidepath._core import (
     CLOCKS,
     DATES,
@@ -39,7 +40,6 @@ _MOST_NAMES = 1000  # of a column that tells rows apart
 _FEW = 3  # columns that a sentence names
 # Names and values of the long form; the second pair is that of Neptune's exporter.
 _LONG_COLUMNS = (("metric", "value"), ("attribute_path", "float_value"))
-Floats = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 
 

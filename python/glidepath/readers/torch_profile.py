@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from glidepath._columns import Floats
 from glidepath._core import InputError, IoError
 from glidepath._step_profile import CATEGORIES, StepProfile, from_parts
 from glidepath.readers._formats import refusing
 from glidepath.readers._open import name_of
 from glidepath.readers._series import lines, open_log
 
-Floats = NDArray[np.float64]
 _CHUNK, _LONGEST = 1 << 20, 1 << 26  # bytes read at once, and letters of an event at most
 _SPACE = re.compile(r"[\s,]*")
 _COMMUNICATION = re.compile(r"nccl|rccl|c10d::|^gloo:|^mpi:", re.IGNORECASE)

@@ -13,12 +13,12 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._bench.accuracy.curves import TURNED
 from glidepath._bench.accuracy.protocol import NORMAL_QUANTILES, Answer, Method, imported, wrapped
+from glidepath._columns import Floats
 from glidepath._core import InputError
 from glidepath._fit import fit
 from glidepath._forecast import forecast
@@ -27,7 +27,6 @@ from glidepath._reach import reach
 from glidepath._results import require
 from glidepath._trace import Trace
 
-Floats = NDArray[np.float64]
 Given = dict[str, Any]
 
 FINISHED_RUNS = (5, 12)  # fewest and most that widths are learned from

@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glidepath._bench.accuracy.curves import group_of
+from glidepath._columns import Floats
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 Unit = tuple[str, str]
 

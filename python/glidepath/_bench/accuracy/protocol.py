@@ -20,17 +20,14 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glidepath._answer import SHOWN_LEVELS
-from glidepath._columns import unmasked
+from glidepath._columns import Floats, unmasked
 from glidepath._core import InputError
 from glidepath._forecast import Forecast
 from glidepath._reach import Reach
 from glidepath._schedule import Schedule
 from glidepath._trace import Trace
-
-Floats = NDArray[np.float64]
 
 LEVELS = np.arange(1, 20) / 20.0
 LEVELS.flags.writeable = False

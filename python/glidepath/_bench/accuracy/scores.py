@@ -28,9 +28,9 @@ from glidepath._bench.accuracy.protocol import (
     offers,
     reply_to,
 )
+from glidepath._columns import Floats
 from glidepath._trace import Trace
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 CUTOFFS = (0.1, 0.2, 0.4, 0.6, 0.8)

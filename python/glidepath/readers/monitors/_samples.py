@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glidepath._columns import Floats
 from glidepath._core import InputError, IoError
 from glidepath._hardware import JOULES_PER_KWH, Metrics
 from glidepath._results import counted
 from glidepath.readers._series import is_ended, lines
 
-Floats = NDArray[np.float64]
 NAN = math.nan
 # What a monitor writes where a GPU does not know.
 _ABSENT = re.compile(
