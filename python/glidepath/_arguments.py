@@ -138,7 +138,7 @@ def one_or_many(values: ArrayLike | None) -> Any:
     return values
 
 
-def number(value: Any) -> float:
+def number_of(value: Any) -> float:
     """Give one number as a float; TypeError where it is text or several."""
     if not _is_number(value):
         raise TypeError

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from glidepath._columns import Floats
 from glidepath._core import InputError, Profile
-from glidepath._json import check_format, number, plain, restoring
+from glidepath._json import check_format, plain, restored_number, restoring
 from glidepath._results import Result, counted
 from glidepath._trace import Trace
 
@@ -423,9 +423,9 @@ class Metrics(Result):
         """Read what `to_dict` wrote; InputError where it is something else or damaged."""
         check_format(state, "Metrics.from_dict", *_FORMAT)
         with restoring("Metrics.from_dict"):
-            columns = {key: number(values) for key, values in state["columns"].items()}
+            columns = {key: restored_number(values) for key, values in state["columns"].items()}
             more = {key: state[key] for key in ("gpus", "name", "notes")}
-            return cls(number(state["time_s"]), columns, **more)
+            return cls(restored_number(state["time_s"]), columns, **more)
 
     def plot(self, *, trace: Trace | None = None, began_s: float = 0.0, ax: Any = None) -> Any:
         """Draw power and activity over time or, with a trace, power beside its loss; the Axes.

@@ -46,14 +46,14 @@ def is_record(kind: Any) -> bool:
     return ours and hasattr(kind, "__match_args__")
 
 
-def number(value: Any) -> Any:
+def restored_number(value: Any) -> Any:
     """Undo `plain` for a number or a list of numbers."""
     if value is None:
         return math.nan
     if isinstance(value, str) and value in ("inf", "-inf"):
         return float(value)
     if isinstance(value, (list, tuple)):
-        return [number(item) for item in value]
+        return [restored_number(item) for item in value]
     return value
 
 
@@ -90,7 +90,7 @@ def restored(value: Any, hint: Any) -> Any:
     if kind is Any:
         return _plainly(value)
     if kind is float:
-        value = number(value)
+        value = restored_number(value)
         if type(value) is int:
             return float(value)
     if isinstance(kind, type) and type(value) is not kind:
@@ -130,7 +130,8 @@ def one_of(known: Iterable[Any], state: Any) -> Any:
 
 def _array(values: Any, dtype: Any) -> Any:
     """Give a read-only array; of a column of any type, that of its values."""
-    known = _plainly(values) if dtype is Any else number(values) if dtype is np.float64 else values
+    known = restored_number(values) if dtype is np.float64 else values
+    known = _plainly(values) if dtype is Any else known
     kind, kinds = np.asarray(known), _KINDS.get(dtype, "biufU")
     if kind.ndim == 0 or (kind.size and kind.dtype.kind not in kinds):
         raise TypeError(
@@ -157,7 +158,7 @@ def _plainly(value: Any) -> Any:
         return {str(key): _plainly(item) for key, item in value.items()}
     if not isinstance(value, (bool, int, float, str, type(None))):
         raise TypeError(f"{value!r:.40} is nothing that JSON has")
-    return number(value) if value in (None, "inf", "-inf") else value
+    return restored_number(value) if value in (None, "inf", "-inf") else value
 
 
 @contextmanager

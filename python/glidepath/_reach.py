@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from glidepath import _core, _words
 from glidepath._answer import SHOWN_LEVELS
-from glidepath._arguments import checked, number
+from glidepath._arguments import checked, number_of
 from glidepath._columns import Floats, values_of
 from glidepath._core import InputError, reached_by_name
 from glidepath._past_runs import constants_of, past_of
@@ -229,11 +229,11 @@ def reach(
         When the target is NaN, when the budget is missing or not finite, or as for `forecast`.
     """
     trace = as_trace(trace, "reach")
-    end = _planned("reach", trace) if budget is None else number(budget)
+    end = _planned("reach", trace) if budget is None else number_of(budget)
     (found,) = _reach(
         "reach",
         (trace,),
-        np.array([number(target)]),
+        np.array([number_of(target)]),
         np.array([end]),
         schedule=schedule,
         past=past,
@@ -341,7 +341,7 @@ def best_so_far(
     trace = as_trace(trace, "best_so_far")
     record = _core.best_so_far(
         trace,
-        budget=_planned("best_so_far", trace) if budget is None else number(budget),
+        budget=_planned("best_so_far", trace) if budget is None else number_of(budget),
         schedule=schedule_record(schedule),
         past=past_of(past),
         reached_by=reached_by_name(trace.metric) if reached_by is None else reached_by,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from glidepath import _core
-from glidepath._arguments import number
+from glidepath._arguments import number_of
 from glidepath._columns import Floats, column_of
 from glidepath._core import InputError
 from glidepath._results import Result, counted, require
@@ -143,7 +143,7 @@ class Trace(Result):
             if bad.size:
                 wrong = f"lr[{bad[0]}] is {rates[bad[0]]:g}"
                 raise InputError(f"trace: {wrong}, expected 0 or more and finite, or NaN")
-        planned = None if planned_steps is None else number(planned_steps)
+        planned = None if planned_steps is None else number_of(planned_steps)
         if planned is not None and not (0 < planned < math.inf):
             wrong = f"planned_steps is {planned_steps}"
             raise InputError(f"trace: {wrong}, expected above 0 and finite")
@@ -173,7 +173,7 @@ class Trace(Result):
 
         InputError when it is NaN.
         """
-        if math.isnan(number(step)):
+        if math.isnan(number_of(step)):
             raise InputError("until: step is nan, expected a number")
         kept = int(np.searchsorted(self.step, step, side="right"))
         return replace(

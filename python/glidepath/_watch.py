@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
-from glidepath._arguments import number as number_of
-from glidepath._json import check_format, number, plain, restored, restoring
+from glidepath._arguments import number_of
+from glidepath._json import check_format, plain, restored, restored_number, restoring
 from glidepath._past_runs import PastRuns, past_of
 from glidepath._results import Recorded, Shown, counted
 from glidepath._schedule import Schedule, schedule_record
@@ -198,7 +198,7 @@ class Watch(Shown):
         with restoring("watch"):
             settings = {key: state[key] for key in SETTINGS}
             for key in ("target", "budget"):
-                settings[key] = None if settings[key] is None else number(settings[key])
+                settings[key] = None if settings[key] is None else restored_number(settings[key])
             seen = {name: state[name] for name in _core.WatchState.__annotations__}
             seen["lr"] = seen["lr"] or [None] * len(seen["step"])
             if settings["target"] is None:  # what else the state has is without effect
