@@ -135,8 +135,7 @@ std::optional<Count> count_in(std::string_view name, std::string_view text) {
   const std::size_t of = text.find('/');
   const auto whole = [](std::string_view part) -> std::optional<double> {
     part = stripped(part);
-    const bool digits = !part.empty() && digits_at(part, 0) == part.size();
-    return digits ? number_in(part) : in_thousands(part);
+    return all_digits(part) ? number_in(part) : in_thousands(part);
   };
   const std::optional<double> at = whole(text.substr(0, of));
   if (!at || of == text.npos) return at ? std::optional(Count{name, *at, {}}) : std::nullopt;

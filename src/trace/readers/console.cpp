@@ -54,7 +54,7 @@ void split_epochs(std::vector<Line>& lines) {
       line.counters.rename(kCounter, "epoch");
       line.counters.put(kCounter, *end);
     }
-    line.totals.erase_if([&](const auto& name) { return name == kCounter; });
+    line.totals.erase(kCounter);
   }
 }
 

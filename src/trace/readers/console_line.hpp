@@ -19,15 +19,15 @@ namespace glidepath::detail {
 class Numbers {
  public:
   [[nodiscard]] const double* find(std::string_view name) const {
-    const auto found = std::find_if(values_.begin(), values_.end(),
-                                    [&](const auto& each) { return each.first == name; });
+    const auto found = std::ranges::find(values_, name, &Cell::first);
     return found == values_.end() ? nullptr : &found->second;
   }
   void put(std::string_view name, double value) {
-    if (const double* there = find(name)) {
-      *const_cast<double*>(there) = value;
-    } else {
+    const auto found = std::ranges::find(values_, name, &Cell::first);
+    if (found == values_.end()) {
       values_.emplace_back(name, value);
+    } else {
+      found->second = value;
     }
   }
   void put_first(std::string_view name, double value) {
@@ -42,6 +42,9 @@ class Numbers {
   void erase_if(const Gone& gone) {
     std::erase_if(values_, [&](const auto& each) { return gone(each.first); });
   }
+  void erase(std::string_view name) {
+    std::erase_if(values_, [&](const auto& each) { return each.first == name; });
+  }
   [[nodiscard]] bool empty() const { return values_.empty(); }
   [[nodiscard]] auto begin() const { return values_.begin(); }
   [[nodiscard]] auto end() const { return values_.end(); }
@@ -55,7 +58,8 @@ class Numbers {
   }
 
  private:
-  std::vector<std::pair<std::string, double>> values_{};
+  using Cell = std::pair<std::string, double>;
+  std::vector<Cell> values_{};
 };
 
 /// How a line says which process printed it: as its rank, as something that another one may take

@@ -215,14 +215,8 @@ std::optional<std::string> counter_in(std::string_view name) {
   };
   if (counts(key)) return key;
   if (contains(lower(name), "loss_")) return {};  // Lightning's train_loss_step is a loss
-  std::vector<std::string_view> words;
-  for (std::string_view rest = key;;) {
-    const std::size_t end = rest.find('_');
-    const std::string_view word = rest.substr(0, end);
-    if (!among(kTags, word) && !among(kHeldOutNames, word)) words.push_back(word);
-    if (end == rest.npos) break;
-    rest.remove_prefix(end + 1);
-  }
+  std::vector<std::string_view> words = split_at(key, '_');
+  std::erase_if(words, [](auto word) { return among(kTags, word) || among(kHeldOutNames, word); });
   const bool one = words.size() == 1 || (words.size() == 2 && words[0] == "loss");
   if (one && counts(words.back())) return std::string(words.back());
   return {};

@@ -27,20 +27,16 @@ constexpr std::string_view kRowNumber = "#";  // of spaCy, whose epochs are call
 
 /// The cells of a line between rules, if it is one.
 std::vector<std::string_view> cells_of(std::string_view text) {
-  std::vector<std::string_view> cells;
   text = stripped(text);
   if (text.size() < 2 || !text.starts_with('|') ||
       first_characters(text, kRowLetters).size() < text.size()) {
-    return cells;
+    return {};
   }
   text.remove_prefix(1);
   if (text.ends_with('|')) text.remove_suffix(1);
-  for (;;) {
-    const std::size_t end = text.find('|');
-    cells.push_back(stripped(text.substr(0, end)));
-    if (end == text.npos) return cells;
-    text.remove_prefix(end + 1);
-  }
+  std::vector<std::string_view> cells = split_at(text, '|');
+  for (std::string_view& cell : cells) cell = stripped(cell);
+  return cells;
 }
 
 bool is_rule(const std::vector<std::string_view>& cells) {
@@ -87,10 +83,7 @@ std::string name_of_coco(std::string_view said, bool recall) {
   return recall && !most.empty() ? name + "@" + std::string(most[0]) : name;
 }
 
-bool are_digits(std::string_view field) {
-  return !field.empty() && field.size() <= 15 &&
-         field.find_first_not_of("0123456789") == field.npos;
-}
+bool are_digits(std::string_view field) { return field.size() <= 15 && all_digits(field); }
 
 /// Fields with blanks between, but for those within brackets; none where brackets are not closed.
 std::vector<std::string_view> fields_and_lists(std::string_view text) {

@@ -211,8 +211,7 @@ bool is_document(const Json& object, const Cells& cells, LineReader& lines) {
   const bool columns = std::any_of(cells.begin(), cells.end(), [&](const auto& cell) {
     const auto& [name, value] = cell;
     const std::size_t last = name.rfind('/');
-    const bool by_row = last != name.npos && last + 1 < name.size() &&
-                        name.find_first_not_of("0123456789", last + 1) == name.npos;
+    const bool by_row = last != name.npos && all_digits(std::string_view(name).substr(last + 1));
     if ((by_row && is_metric(name.substr(0, last))) || is_in_counted_row(name)) return true;
     const bool numbers = value->items.size() > 1 && value->items[0].is(Kind::number);
     if (numbers && is_metric(name.substr(0, last))) return true;

@@ -231,15 +231,13 @@ std::vector<std::string> header_of(std::string_view head) {
   std::string text = repaired(head.substr(0, head.find('\n')));
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   std::vector<std::string> names;
-  for (std::string_view rest = stripped(text);;) {
-    const std::size_t end = rest.find(',');
-    std::string_view name = stripped(rest.substr(0, end));
+  for (const std::string_view part : split_at(stripped(text), ',')) {
+    std::string_view name = stripped(part);
     while (name.starts_with('"')) name.remove_prefix(1);
     while (name.ends_with('"')) name.remove_suffix(1);
     names.emplace_back(name);
-    if (end == rest.npos) return names;
-    rest.remove_prefix(end + 1);
   }
+  return names;
 }
 
 bool is_long(const std::filesystem::path& /*file*/, std::string_view head) {

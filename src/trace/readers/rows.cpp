@@ -47,8 +47,7 @@ void flatten(const Json& object, const std::string& within, Cells& cells) {
   for (const auto& [key, value] : object.members) {
     if (!value.is(Json::Kind::object)) {
       cells.emplace_back(within + key, &value);
-    } else if (std::find(std::begin(kConfiguration), std::end(kConfiguration), key) ==
-               std::end(kConfiguration)) {
+    } else if (!among(kConfiguration, key)) {
       flatten(value, within + key + "/", cells);
     }
   }

@@ -67,15 +67,12 @@ bool has_decimal_commas(const std::filesystem::path& file, const Header& header)
   LineReader lines(file);
   while (lines.next()) {
     if (lines.number() <= header.line || !contains(lines.line(), ",")) continue;
-    for (std::string_view rest = lines.line();;) {
-      const std::size_t end = rest.find(header.mark);
-      std::string_view cell = stripped(rest.substr(0, end));
+    for (std::string_view cell : split_at(lines.line(), header.mark)) {
+      cell = stripped(cell);
       if (cell.size() > 1 && cell.starts_with('"') && cell.ends_with('"')) {
         cell = stripped(cell.substr(1, cell.size() - 2));
       }
       if (has_decimal_comma(cell)) return true;
-      if (end == rest.npos) break;
-      rest.remove_prefix(end + 1);
     }
   }
   return false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -215,6 +216,16 @@ std::string_view stripped(std::string_view text) noexcept {
   return text;
 }
 
+std::vector<std::string_view> split_at(std::string_view text, char mark) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end = text.find(mark); end != text.npos; end = text.find(mark)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   std::size_t start = 0;
@@ -398,8 +409,9 @@ std::string repr(std::string_view text) {
 std::string general(double number, int digits) {
   if (std::isnan(number)) return "nan";
   std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*g", digits, number);
-  return text.data();
+  char* const end = text.data() + text.size();
+  return {text.data(),
+          std::to_chars(text.data(), end, number, std::chars_format::general, digits).ptr};
 }
 
 std::string counted(std::size_t number, std::string_view what) {

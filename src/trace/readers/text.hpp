@@ -41,6 +41,10 @@ namespace glidepath::detail {
 /// Whether the character before `at`, or the one there, is of a word.
 [[nodiscard]] bool word_before(std::string_view text, std::size_t at);
 [[nodiscard]] bool word_at(std::string_view text, std::size_t at);
+/// Whether a text is nothing but digits, and has one.
+[[nodiscard]] inline bool all_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
 /// How many digits stand at `at`.
 [[nodiscard]] std::size_t digits_at(std::string_view text, std::size_t at) noexcept;
 /// Whether a name is one of some.
@@ -58,6 +62,8 @@ template <class Range>
 [[nodiscard]] std::size_t leading_blanks(std::string_view text, std::size_t most) noexcept;
 /// Text without the blanks around it.
 [[nodiscard]] std::string_view stripped(std::string_view text) noexcept;
+/// The parts of some text between marks: one more than there are marks.
+[[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char mark);
 /// The words of some text that has blanks between.
 [[nodiscard]] std::vector<std::string_view> words_of(std::string_view text);
 
