@@ -31,7 +31,7 @@ using Traits = std::array<double, 4>;
 
 double level(std::span<const double> step, std::span<const double> z, double at) {
   const auto index = [&](double t) {
-    return static_cast<std::size_t>(std::upper_bound(step.begin(), step.end(), t) - step.begin());
+    return static_cast<std::size_t>(std::ranges::upper_bound(step, t) - step.begin());
   };
   const std::size_t from = index(at / kLevelWindow), to = index(at);
   if (from == to) return interpolate(at, step, z);
@@ -67,7 +67,7 @@ void distances(std::span<const Traits> traits, const Traits& mine, const Traits&
 
 /// Turns square distances into a Gaussian kernel, the nearest run with weight 1.
 void kernel(std::span<double> square) {
-  const double nearest = *std::min_element(square.begin(), square.end());
+  const double nearest = *std::ranges::min_element(square);
   for (double& d : square) d = std::exp(-0.5 * (d - nearest));
 }
 
@@ -106,7 +106,7 @@ double error_share(std::span<const Template> past, const PastView& view, double 
     const std::size_t r = k * runs / tried;
     distances(view.traits, view.traits[r], view.scale, r, nearest, others);
     kernel(others);
-    const auto [least, most] = std::minmax_element(past[r].z.begin(), past[r].z.end());
+    const auto [least, most] = std::ranges::minmax_element(past[r].z);
     const double range = std::max(*most - *least, 1e-300);
     for (const std::size_t j : {queried / 2, queried - 1}) {
       const double change = view.change[j][r];
@@ -123,8 +123,8 @@ Mixture mixed(const Mixture& mixture, const PastView& view, std::span<const doub
   const std::size_t runs = weight.size(), kept = std::min(runs, kMaxComponents);
   std::vector<std::size_t> heaviest(runs);
   std::iota(heaviest.begin(), heaviest.end(), std::size_t{0});
-  std::stable_sort(heaviest.begin(), heaviest.end(),
-                   [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
+  std::ranges::stable_sort(heaviest,
+                           [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
   heaviest.resize(kept);
   double total = 0, square = 0;
   for (const std::size_t r : heaviest) {
@@ -170,7 +170,7 @@ double mix_in_analogy(std::span<const double> step, std::span<const double> z,
   const PastView view = view_of(past, now, queries);
   std::vector<double> weight(runs);
   distances(view.traits, mine, view.scale, runs, 0, weight);
-  const double nearest = *std::min_element(weight.begin(), weight.end());
+  const double nearest = *std::ranges::min_element(weight);
   const double error = error_share(past, view, nearest);
   const auto count = static_cast<double>(runs);
   const double mass = constants.analogy / (1 + std::pow(error / kHalfShare, kSharePower)) * count /

@@ -84,7 +84,7 @@ Annealing annealing(std::span<const double> observed, std::span<const double> co
   std::size_t first = 0;
   const RatePath path = path_of(observed, rates, first);
   const std::vector<double>&step = path.step, &lr = path.lr;
-  const double peak = *std::max_element(lr.begin(), lr.end());
+  const double peak = *std::ranges::max_element(lr);
   const std::size_t warm = warmup_end(lr, peak);
   const auto varies = [&](std::size_t from) {
     const auto begin = lr.begin() + static_cast<std::ptrdiff_t>(from);

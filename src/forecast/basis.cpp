@@ -28,7 +28,7 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
   // log(x + d): the shapes share a handful of shifts d.
   std::vector<double> shifts, logs;
   const auto shifted_by = [&](double d) {
-    const auto known = std::find(shifts.begin(), shifts.end(), d);
+    const auto known = std::ranges::find(shifts, d);
     const std::size_t index = known - shifts.begin();
     if (known == shifts.end()) {
       shifts.push_back(d);
@@ -54,7 +54,7 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
         break;
       }
       case ShapeKind::constant:
-        std::fill(column.begin(), column.end(), 0.0);
+        std::ranges::fill(column, 0.0);
         break;
     }
     for (std::size_t i = 0; i < n; ++i) basis.value[i * basis.stride + k] = column[i];

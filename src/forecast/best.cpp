@@ -38,10 +38,10 @@ LevelsSeen levels_of(TraceView trace, std::size_t window, Direction direction) {
     if (!std::isfinite(value)) continue;
     if (newest.size() >= window) {
       const double oldest = newest[newest.size() - window];
-      sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), oldest));
+      sorted.erase(std::ranges::lower_bound(sorted, oldest));
     }
     newest.push_back(value);
-    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), value), value);
+    sorted.insert(std::ranges::upper_bound(sorted, value), value);
     if (sorted.size() < window) continue;
     const double level = sorted[window / 2];
     const bool better =
@@ -57,8 +57,8 @@ LevelsSeen levels_of(TraceView trace, std::size_t window, Direction direction) {
 }
 
 std::size_t finite_values(TraceView trace) {
-  return static_cast<std::size_t>(std::count_if(trace.loss.begin(), trace.loss.end(),
-                                                [](double loss) { return std::isfinite(loss); }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(trace.loss, [](double loss) { return std::isfinite(loss); }));
 }
 
 /// What corrects the law of the curve: its own answer, and the signs of a run that turns up.

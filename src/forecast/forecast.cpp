@@ -165,7 +165,7 @@ std::vector<double> prob_below(const Forecast& f, double target) {
   std::vector<double> out(f.at.size(), 0.0);
   if (target < coordinate.floor) return out;
   if (target >= coordinate.ceiling) {
-    std::fill(out.begin(), out.end(), 1.0);
+    std::ranges::fill(out, 1.0);
     return out;
   }
   law.prob_below(target, f.at, out);

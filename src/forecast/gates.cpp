@@ -81,7 +81,7 @@ Features features_of(const Prepared& run, const Points& bins, double late) {
   const double range = std::max(run.range, 1e-300);
   std::size_t half = 0;
   while (half + 1 < bins.x.size() && bins.x[half] <= 0.5 * bins.x.back()) ++half;
-  const double best = *std::min_element(bins.z.begin(), bins.z.end());
+  const double best = *std::ranges::min_element(bins.z);
   const double above = (bins.z.back() - best) / range;
   return {kLogPoints(std::log(static_cast<double>(run.step.size()))),
           kLogNoise(std::log(run.noise / range + kMinShare)),
@@ -115,8 +115,7 @@ Gated gated(const ForecastConstants& c, const Features& features) {
 double gain_unit(const Prepared& run, const Points& bins, double planned_share,
                  const ForecastConstants& c) {
   const std::size_t half =
-      std::upper_bound(bins.step.begin(), bins.step.end(), 0.5 * bins.step.back()) -
-      bins.step.begin();
+      std::ranges::upper_bound(bins.step, 0.5 * bins.step.back()) - bins.step.begin();
   const double at_the_end = (bins.z[half] - bins.z.back()) * std::pow(planned_share, kFallFade);
   const double fall = at_the_end / c.gain_fall;
   // A log that begins late does not show what the run had learnt before, but how it goes on.

@@ -34,11 +34,10 @@ Levels prepare_levels(std::span<const double> levels, double degrees, Direction 
   }
   const std::vector<double> given = l.level;
   l.level.push_back(0.5);
-  std::sort(l.level.begin(), l.level.end());
+  std::ranges::sort(l.level);
   l.level.erase(std::unique(l.level.begin(), l.level.end()), l.level.end());
   const auto index = [&](double p) {
-    return static_cast<std::size_t>(std::lower_bound(l.level.begin(), l.level.end(), p) -
-                                    l.level.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(l.level, p) - l.level.begin());
   };
   l.median = index(0.5);
   for (const double p : given) l.row.push_back(index(p));

@@ -157,7 +157,7 @@ std::vector<GridNode> weigh(const NodeContext& context, const Annealing& plan) {
 
 double log_sum(std::span<const double> logs) {
   if (logs.empty()) return -kInfinity;
-  const double most = *std::max_element(logs.begin(), logs.end());
+  const double most = *std::ranges::max_element(logs);
   double sum = 0;
   for (const double value : logs) sum += std::exp(value - most);
   return most + std::log(sum);
@@ -185,7 +185,7 @@ double log_gain_over_level(const NodeContext& context, std::span<const GridNode>
 /// Throws InputError where the constants, which anybody may give, leave nothing that is finite.
 void require_finite(const Mixture& mixture) {
   const auto every = [](const std::vector<double>& column, auto holds) {
-    return std::all_of(column.begin(), column.end(), holds);
+    return std::ranges::all_of(column, holds);
   };
   if (mixture.components == 0 || !every(mixture.location, is_location) ||
       !every(mixture.scale, is_scale)) {

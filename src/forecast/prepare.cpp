@@ -47,7 +47,7 @@ void pull_in_spikes(std::vector<double>& z, double limit) {
     for (std::size_t k = begin; k < begin + 7; ++k) {
       if (k != i) around[filled++] = raw[k];
     }
-    std::sort(around.begin(), around.end());
+    std::ranges::sort(around);
     const double middle = 0.5 * (around[2] + around[3]);
     // One more neighbour tells a spike from the start of a divergence: the last point has none.
     const double patience = i + 1 < n ? limit : 2 * limit;
@@ -93,7 +93,7 @@ std::vector<double> bin_edges(double first, double last, std::size_t half) {
                                     : std::pow(10.0, step * ((to - from) / parts) + from));
     edges.push_back(i + 1 == half ? last : step * ((last - first) / parts) + first);
   }
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   return edges;
 }
@@ -155,7 +155,7 @@ bool into_z(std::vector<double>& values, std::span<const double> count, double m
             Coordinate& c) {
   const bool bounded = c.sign > 0 ? c.floor == 0 : c.ceiling < kInfinity;
   if (bounded && c.sign > 0) replace_stray_zeros(values);
-  const auto [min_y, max_y] = std::minmax_element(values.begin(), values.end());
+  const auto [min_y, max_y] = std::ranges::minmax_element(values);
   const double least = *min_y, most = *max_y, range = most - least;
   c.logarithmic = least > 0 && bounded;
   if (c.logarithmic) {
@@ -180,7 +180,7 @@ bool into_z(std::vector<double>& values, std::span<const double> count, double m
 
 /// The unit is the range of the run, not that of a spike that was pulled in.
 void rescale(std::vector<double>& z, Coordinate& c) {
-  const auto [low, high] = std::minmax_element(z.begin(), z.end());
+  const auto [low, high] = std::ranges::minmax_element(z);
   const double kept = *high - *low;
   if (!(kept > 0 && kept < 1)) return;
   for (double& v : z) v /= kept;
@@ -275,7 +275,7 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
     pull_in_spikes(p.z, constants.spike);
     if (!p.coordinate.logarithmic) rescale(p.z, p.coordinate);
   }
-  const auto [low, high] = std::minmax_element(p.z.begin(), p.z.end());
+  const auto [low, high] = std::ranges::minmax_element(p.z);
   p.last_z = p.z.back();
   p.range = *high - *low;
   p.lowest = *low - (p.coordinate.logarithmic ? std::max(5 * p.range, 1.0) : 5 * p.range);
@@ -315,7 +315,7 @@ Prepared first_points(const Prepared& all, std::size_t points) {
   p.z = first(all.z);
   p.count = first(all.count);
   p.last_z = p.z.back();
-  const auto [low, high] = std::minmax_element(p.z.begin(), p.z.end());
+  const auto [low, high] = std::ranges::minmax_element(p.z);
   p.range = *high - *low;
   p.noise = successive_noise(p.z, p.count);
   return p;

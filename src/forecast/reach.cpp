@@ -71,8 +71,7 @@ double density_of(TraceView trace) {
 /// The point at which the target was reached, or the size of the trace.
 std::size_t first_at(TraceView trace, double target, const ForecastOptions& options) {
   detail::Level level{target, options.direction, detail::reading(options)};
-  const auto hit = std::find_if(trace.loss.begin(), trace.loss.end(),
-                                [&](double loss) { return level.add(loss); });
+  const auto hit = std::ranges::find_if(trace.loss, [&](double loss) { return level.add(loss); });
   return static_cast<std::size_t>(hit - trace.loss.begin());
 }
 
@@ -170,7 +169,7 @@ double Reach::quantile(double p) const {
   if (!(p >= 0 && p <= 1)) detail::refuse("reach: p is ", p, ", expected 0 to 1");
   refuse_uneven(*this);
   if (cdf.empty() || p > cdf.back()) return kInfinity;
-  const auto above = std::lower_bound(cdf.begin(), cdf.end(), p);
+  const auto above = std::ranges::lower_bound(cdf, p);
   const auto i = static_cast<std::size_t>(above - cdf.begin());
   if (i == 0) return step[0];
   return step[i - 1] + (step[i] - step[i - 1]) * ((p - cdf[i - 1]) / (cdf[i] - cdf[i - 1]));

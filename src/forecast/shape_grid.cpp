@@ -70,7 +70,7 @@ PastShapes shapes_of(std::span<const Template> past, const Points& bins,
     for (const double t : bins.step) add(t);
     add(bins.step.back());
     for (const double t : queries) add(t);
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const auto [least, most] = std::ranges::minmax_element(values);
     shapes.range.push_back(*most - *least);
     shapes.values[past.size() + r] = values;
   }

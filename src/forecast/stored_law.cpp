@@ -22,7 +22,7 @@ void validate(const Law& law) {
   const auto not_negative = [](double x) { return x >= 0 && is_location(x); };
   const auto ahead = [](double x) { return x > 0 && std::isfinite(x); };
   const auto every = [](const std::vector<double>& column, auto holds) {
-    return std::all_of(column.begin(), column.end(), holds);
+    return std::ranges::all_of(column, holds);
   };
   const Coordinate& c = law.coordinate;
   const Mixture& m = law.mixture;
@@ -39,8 +39,7 @@ void validate(const Law& law) {
   require(not_negative(law.before), "its steps before the log cannot be");
   require(every(law.knots, [&](double knot) { return ahead(knot - law.before); }),
           "a knot is not positive");
-  require(std::adjacent_find(law.knots.begin(), law.knots.end(), std::greater_equal{}) ==
-              law.knots.end(),
+  require(std::ranges::adjacent_find(law.knots, std::greater_equal{}) == law.knots.end(),
           "its knots do not increase");
   require(every(law.stretch, is_scale), "a stretch cannot be");
   require(m.degrees >= kMinDegrees && is_location(m.degrees), "its degrees of freedom cannot be");

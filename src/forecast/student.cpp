@@ -153,7 +153,7 @@ MixtureQuantiles::MixtureQuantiles(std::span<const double> levels, std::span<con
     *column = next;
     next += padded_;
   }
-  std::copy(unit.begin(), unit.end(), unit_);
+  std::ranges::copy(unit, unit_);
 }
 
 void MixtureQuantiles::find(const MixtureView& mixture, double at, std::span<double> out) {
@@ -161,7 +161,7 @@ void MixtureQuantiles::find(const MixtureView& mixture, double at, std::span<dou
   forecast_kernels().bracket(levels_.size(), unit_, mixture.weight.size(), mixture.location.data(),
                              mixture.scale.data(), low_, high_);
   guess(at);
-  std::copy(levels_.begin(), levels_.end(), level_);
+  std::ranges::copy(levels_, level_);
   std::iota(index_.begin(), index_.end(), std::size_t{0});
   std::size_t count = levels_.size();
   for (int iteration = 0; iteration < kMaxIterations && count > 0; ++iteration) {

@@ -19,7 +19,7 @@ inline constexpr double kMinSpread = 0.3;  // in standard deviations
                                             std::span<const double> weight) {
   std::vector<std::size_t> order(value.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     return value[a] != value[b] ? value[a] < value[b] : a < b;
   });
   const double half = 0.5 * std::accumulate(weight.begin(), weight.end(), 0.0);

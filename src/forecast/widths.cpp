@@ -262,7 +262,7 @@ int learn(std::span<const Trials> runs, Trial Trials::*kind, std::vector<double>
     factor.push_back(1);
     if (scores.empty()) continue;
     // The ceil((n + 1) 0.8)-th smallest score, as a factor of the width.
-    std::sort(scores.begin(), scores.end());
+    std::ranges::sort(scores);
     const auto rank = static_cast<std::size_t>(std::ceil((n + 1) * kLearnedCoverage));
     const double quantile = scores[std::min(rank, scores.size()) - 1];
     const double conformal =

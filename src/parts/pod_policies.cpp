@@ -36,7 +36,7 @@ Suit gpu_packing(const NodeState& node, const Request& pod, std::span<const Expe
   const int whole = node.whole_gpus();
   if (whole == static_cast<int>(node.gpus.size())) return {std::max(33.0 - whole, 1.0 * whole)};
   std::vector<int> left = node.gpus;
-  std::sort(left.begin(), left.end());
+  std::ranges::sort(left);
   int wanted = pod.gpus, fresh = 0, free_percent = 0;
   for (const int gpu : left) {
     if (wanted == 0 || gpu < pod.share) continue;
@@ -52,7 +52,7 @@ Suit gpu_packing(const NodeState& node, const Request& pod, std::span<const Expe
 Suit gpu_clustering(const NodeState& node, const Request& pod, std::span<const Expected>) {
   if (pod.gpus == 0) return {};
   const double fuller = std::trunc(25 * (kLargestGpus - node.gpu_total()) / kLargestGpus);
-  const bool same = std::find(node.kinds.begin(), node.kinds.end(), pod.kind) != node.kinds.end();
+  const bool same = std::ranges::find(node.kinds, pod.kind) != node.kinds.end();
   if (same) return {fuller + (node.kinds.size() == 1 ? 75 : 50)};
   return {fuller + (node.kinds.empty() ? 25 : 0)};
 }
@@ -167,7 +167,7 @@ int NodeState::left_after(std::size_t gpu, const Request& pod) const noexcept {
 }
 
 int NodeState::whole_gpus() const noexcept {
-  return static_cast<int>(std::count(gpus.begin(), gpus.end(), kWholeGpu));
+  return static_cast<int>(std::ranges::count(gpus, kWholeGpu));
 }
 
 bool NodeState::has(const Request& pod) const noexcept {
@@ -175,7 +175,7 @@ bool NodeState::has(const Request& pod) const noexcept {
   if (pod.gpus == 0) return true;
   if ((model & pod.models) == 0) return false;
   const auto room = [&](int left) { return left >= pod.share; };
-  return std::count_if(gpus.begin(), gpus.end(), room) >= pod.gpus;
+  return std::ranges::count_if(gpus, room) >= pod.gpus;
 }
 
 int best_fit_gpu(const NodeState& node, const Request& pod) noexcept {
@@ -205,8 +205,7 @@ std::vector<int> take(NodeState& node, const Request& pod, int gpu) {
     node.gpus[i] = node.left_after(i, pod);
     ++node.pods[i];
   }
-  if (pod.gpus > 0 &&
-      std::find(node.kinds.begin(), node.kinds.end(), pod.kind) == node.kinds.end()) {
+  if (pod.gpus > 0 && std::ranges::find(node.kinds, pod.kind) == node.kinds.end()) {
     node.kinds.push_back(pod.kind);
   }
   return gpus;

@@ -124,8 +124,7 @@ std::vector<Expected> frequent(std::span<const Pod> expected, const Models& mode
   }
   std::vector<Expected> mix;
   for (auto it = found.rbegin(); it != found.rend(); ++it) mix.push_back(it->second);
-  std::stable_sort(mix.begin(), mix.end(),
-                   [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  std::ranges::stable_sort(mix, [](const auto& a, const auto& b) { return a.weight > b.weight; });
   double sum = 0;
   std::size_t kept = 0;
   while (kept < mix.size() && sum < kExpectedShare * static_cast<double>(expected.size())) {
@@ -146,7 +145,7 @@ class ScoredNodes {
     std::iota(order_.begin(), order_.end(), 0);
     std::vector<std::uint64_t> rank(nodes_.size());
     for (std::size_t i = 0; i < rank.size(); ++i) rank[i] = random_.bits(kRanks, i);
-    std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
+    std::ranges::stable_sort(order_, [&](int a, int b) {
       return rank[static_cast<std::size_t>(a)] < rank[static_cast<std::size_t>(b)];
     });
     changes_.assign(nodes_.size(), 1);
@@ -229,7 +228,7 @@ void take_gpus(const Pod& pod, std::span<const int> gpus, FreeNode& node,
   }
   const auto& models = pod.gpu_models;
   if (!gpus.empty() && !models.empty() &&
-      std::find(models.begin(), models.end(), node.gpu_model) == models.end()) {
+      std::ranges::find(models, node.gpu_model) == models.end()) {
     found.push_back(sentence(who, "is on a GPU '", node.gpu_model, "' that it does not allow"));
   }
   for (const int gpu : gpus) {

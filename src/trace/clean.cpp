@@ -116,8 +116,8 @@ Cleaned clean(const Trace& raw, const CleanOptions& options) {
   });
   cleaned.dropped_nonfinite = raw.step.size() - order.size();
 
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return raw.step[a] < raw.step[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return raw.step[a] < raw.step[b]; });
   Indices once;
   once.reserve(order.size());
   for (const std::size_t i : order) {

@@ -122,7 +122,7 @@ Direction direction_of(const Description& about, bool of_value) {
 
 /// An optional column: empty as a whole where no row of the curve has a value.
 void drop_if_unknown(std::vector<double>& column) {
-  if (std::all_of(column.begin(), column.end(), [](double x) { return std::isnan(x); })) {
+  if (std::ranges::all_of(column, [](double x) { return std::isnan(x); })) {
     column.clear();
   }
 }

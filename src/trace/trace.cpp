@@ -72,8 +72,7 @@ void validate(TraceView trace) {
 TraceView until(TraceView trace, double step) {
   if (std::isnan(step)) detail::refuse("until: step is nan, expected a number");
   require_equal_lengths(trace);
-  const std::size_t kept =
-      std::upper_bound(trace.step.begin(), trace.step.end(), step) - trace.step.begin();
+  const std::size_t kept = std::ranges::upper_bound(trace.step, step) - trace.step.begin();
   return {trace.step.first(kept), trace.loss.first(kept),
           trace.weight.empty() ? trace.weight : trace.weight.first(kept),
           trace.lr.empty() ? trace.lr : trace.lr.first(kept), trace.settings};

@@ -41,8 +41,8 @@ constexpr std::string_view kOptimizers[] = {"optimizer", "optimiser", "optim", "
 /// The flag that a column is; none of others.
 const Flag* flag_of(std::string_view key) {
   if (key.starts_with(kIs)) key.remove_prefix(kIs.size());
-  const auto* const found = std::find_if(std::begin(kFlags), std::end(kFlags),
-                                         [&](const Flag& flag) { return flag.column == key; });
+  const auto* const found =
+      std::ranges::find_if(kFlags, [&](const Flag& flag) { return flag.column == key; });
   return found == std::end(kFlags) ? nullptr : found;
 }
 
@@ -73,7 +73,7 @@ bool counts_in_part(std::string_view name) {
 }
 
 bool tells(std::span<const std::string> names) {
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+  return std::ranges::any_of(names, [](const std::string& name) {
     const std::string key = normal(name);
     return (counts_steps(key) && !is_within(key)) || counts_in_part(name) || is_metric(name);
   });

@@ -19,8 +19,7 @@ std::vector<std::size_t> match(const std::vector<std::int64_t>& there,
                                const std::vector<std::int64_t>& rows, std::vector<double>& found) {
   std::vector<std::size_t> kept;
   if (rows.empty()) return kept;
-  auto at = static_cast<std::size_t>(std::lower_bound(there.begin(), there.end(), rows.front()) -
-                                     there.begin());
+  auto at = static_cast<std::size_t>(std::ranges::lower_bound(there, rows.front()) - there.begin());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     while (at < there.size() && there[at] < rows[i]) ++at;
     if (at == there.size()) break;
@@ -42,9 +41,9 @@ Course course_of(const std::vector<double>& values) {
 }
 
 bool counts_up(const std::vector<double>& values) {
-  if (values.empty() || !std::all_of(values.begin(), values.end(), is_whole)) return false;
-  if (!std::isfinite(*std::max_element(values.begin(), values.end()))) return false;
-  const double lowest = *std::min_element(values.begin(), values.end());
+  if (values.empty() || !std::ranges::all_of(values, is_whole)) return false;
+  if (!std::isfinite(*std::ranges::max_element(values))) return false;
+  const double lowest = *std::ranges::min_element(values);
   std::size_t strays = 0;
   for (std::size_t i = 1; i < values.size(); ++i) {
     strays += values[i] < values[i - 1] && values[i] > lowest;

@@ -61,17 +61,15 @@ void split_epochs(std::vector<Line>& lines) {
 bool is_no_log(const std::filesystem::path& file, std::string_view head) {
   // A writer that crashed may leave some zeros.
   head = head.substr(0, head.find_last_not_of('\0') + 1);  // and many at the end
-  const auto zeros = std::count(head.begin(), head.end(), '\0');
+  const auto zeros = std::ranges::count(head, '\0');
   // Zeros alone make no file of bytes: among other text a crash may have left many.
-  const bool bytes = std::any_of(head.begin(), head.end(), [](char c) {
-    return (c > '\0' && c < '\b') || (c > '\r' && c < '\x1b');
-  });
+  const bool bytes = std::ranges::any_of(
+      head, [](char c) { return (c > '\0' && c < '\b') || (c > '\r' && c < '\x1b'); });
   const bool archive = contains(head.substr(0, 512), "ustar");
   const std::string name = file.filename().string();
   return (static_cast<double>(zeros) > static_cast<double>(head.size()) / 100 &&
           (bytes || archive || !is_utf8(head))) ||
-         std::any_of(std::begin(kNotLogs), std::end(kNotLogs),
-                     [&](std::string_view end) { return name.ends_with(end); });
+         std::ranges::any_of(kNotLogs, [&](std::string_view end) { return name.ends_with(end); });
 }
 
 /// Takes no such number for a rank but where processes print in turn: it goes back time and again,
@@ -130,7 +128,7 @@ void leave_out_words(std::vector<Line>& lines, NameReader& names, const Metric& 
 /// Whether a line has a metric of those data by its own name: "val_loss" beside "loss".
 bool has_own(const Line& line, const std::string& name, const std::string& data) {
   const std::string before = normal(data + " " + name), after = normal(name + " " + data);
-  return std::any_of(line.cells.begin(), line.cells.end(), [&](const auto& cell) {
+  return std::ranges::any_of(line.cells, [&](const auto& cell) {
     const std::string key = normal(cell.first);
     return key == before || key == after;
   });
@@ -148,9 +146,8 @@ void name_by_data_before(std::vector<Line>& lines) {
     for (const auto& cell : line.cells) {
       const auto found = count.find(cell.first);
       if (found == count.end()) continue;
-      found->second.second +=
-          std::none_of(line.behind.begin(), line.behind.end(),
-                       [&](const auto& each) { return each.first == cell.first; });
+      found->second.second += std::ranges::none_of(
+          line.behind, [&](const auto& each) { return each.first == cell.first; });
     }
   }
   for (Line& line : lines) {
@@ -175,8 +172,7 @@ std::unordered_map<std::string, std::string> usual_forms(const std::vector<Line>
       ++forms[entry->second].second;
     }
   }
-  std::stable_sort(forms.begin(), forms.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(forms, [](const auto& a, const auto& b) { return a.second > b.second; });
   std::unordered_map<std::string, std::string> usual;
   for (const auto& [form, count] : forms) usual.try_emplace(form.first, form.second);
   return usual;
@@ -197,10 +193,10 @@ LogRows rows_of(const std::vector<Line>& lines, const std::vector<std::string>& 
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Line& line = lines[i];
     const bool metric_there =
-        std::any_of(line.cells.begin(), line.cells.end(),
-                    [&](const auto& cell) {
-                      return cell.first == metric || names.is_metric(cell.first);
-                    }) ||
+        std::ranges::any_of(line.cells,
+                            [&](const auto& cell) {
+                              return cell.first == metric || names.is_metric(cell.first);
+                            }) ||
         line.of_data;
     for (const auto& [name, far] : line.totals) {
       if (metric_there) rows.plan(name, far);  // else it may be a bar of something else
@@ -231,8 +227,7 @@ bool is_console(const std::filesystem::path& file, std::string_view head) {
   (void)each_line(file, LogPart::lines, kSearchedLetters, names, [&](Line& line) {
     for (const auto& [name, value] : line.cells) {
       const bool of_data = line.of_data && is_data(normal(name));
-      if (!(of_data || names.is_metric(name)) || std::count(name.begin(), name.end(), ' ') >= 4)
-        continue;
+      if (!(of_data || names.is_metric(name)) || std::ranges::count(name, ' ') >= 4) continue;
       found = found || ++alone[name] == 3 || !line.counters.empty();
     }
     return !found;
@@ -280,8 +275,8 @@ std::vector<LoggedRun> read_console(const std::filesystem::path& file, const Met
   if (found.size() < 2) {
     found = {{.series = rows_of(lines, {}, metric, names, example).series(), .notes = notes}};
   }
-  bool known = metric.has_value() || std::any_of(lines.begin(), lines.end(),
-                                                 [](const Line& line) { return line.of_data; });
+  bool known = metric.has_value() ||
+               std::ranges::any_of(lines, [](const Line& line) { return line.of_data; });
   std::string repeated;
   std::size_t count = 0;
   for (const LoggedRun& run : found) {

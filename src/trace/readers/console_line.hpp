@@ -51,7 +51,7 @@ class Numbers {
   /// Whatever the order.
   [[nodiscard]] bool same(const Numbers& other) const {
     return values_.size() == other.values_.size() &&
-           std::all_of(values_.begin(), values_.end(), [&](const auto& each) {
+           std::ranges::all_of(values_, [&](const auto& each) {
              const double* const there = other.find(each.first);
              return there != nullptr && *there == each.second;
            });

@@ -66,7 +66,7 @@ std::optional<std::string> counter_behind_beginning(std::string_view name) {
 /// Whether a name is nothing but such words, "Time taken".
 bool is_no_subject(std::string_view name) {
   const std::vector<std::string_view> words = words_of(name);
-  return !words.empty() && std::all_of(words.begin(), words.end(), [](std::string_view word) {
+  return !words.empty() && std::ranges::all_of(words, [](std::string_view word) {
     return among(kNoSubjects, lower(word)) || is_held_out(word);
   });
 }
@@ -170,7 +170,7 @@ Named named_by(std::string_view gap) {
   name = without_unit(name);
   if (among(kSpreads, name)) name = {};
   const auto is_long = [&] { return first_characters(name, kLongestName).size() < name.size(); };
-  if (is_long() || std::count(name.begin(), name.end(), ' ') >= kMostWords) {
+  if (is_long() || std::ranges::count(name, ' ') >= kMostWords) {
     const std::vector<std::string_view> parts = words_of(name);
     name = parts.empty() ? std::string_view() : parts.back();
   }

@@ -175,8 +175,7 @@ std::size_t groups_at(std::string_view text, std::size_t at) {
   if (digits == 0 || digits > 3 || text[at] == '0') return 0;
   const std::string_view rest = text.substr(at + digits);
   const auto* const mark =
-      std::find_if(std::begin(kMarks), std::end(kMarks),
-                   [&](std::string_view each) { return rest.starts_with(each); });
+      std::ranges::find_if(kMarks, [&](std::string_view each) { return rest.starts_with(each); });
   if (mark == std::end(kMarks)) return 0;
   std::size_t end = at + digits;
   std::size_t left = kMaxGroups;
@@ -200,8 +199,7 @@ std::vector<Decimal> decimals_in(std::string_view line) {
     const std::size_t digits = digits_at(line, at + 1);
     if (start < at && digits > 0) found.push_back({start, at + 1 + digits, false});
   }
-  std::sort(found.begin(), found.end(),
-            [](const Decimal& a, const Decimal& b) { return a.start < b.start; });
+  std::ranges::sort(found, [](const Decimal& a, const Decimal& b) { return a.start < b.start; });
   return found;
 }
 
@@ -211,8 +209,8 @@ std::string with_points(std::string_view line) {
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t length = is_digit(line[at]) ? points_of_thousands_at(line, at) : 0;
     const std::string_view part = line.substr(at, std::max<std::size_t>(1, length));
-    std::copy_if(part.begin(), part.end(), std::back_inserter(out),
-                 [&](char c) { return length == 0 || c != '.'; });
+    std::ranges::copy_if(part, std::back_inserter(out),
+                         [&](char c) { return length == 0 || c != '.'; });
     at += part.size();
   }
   const std::string whole = out;

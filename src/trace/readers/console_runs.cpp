@@ -76,7 +76,7 @@ std::string RunNames::now() const {
 std::vector<std::string> run_names(const std::vector<Line>& lines) {
   const auto counts = [](const Line& line) { return !line.own.empty() && !line.cells.empty(); };
   const auto first =
-      std::find_if(lines.begin(), lines.end(), [](const Line& line) { return !line.run.empty(); });
+      std::ranges::find_if(lines, [](const Line& line) { return !line.run.empty(); });
   if (first == lines.end()) return {};
   std::vector<std::string> names;
   for (const Line& line : lines) names.push_back(line.run);

@@ -40,14 +40,14 @@ std::vector<std::string_view> cells_of(std::string_view text) {
 }
 
 bool is_rule(const std::vector<std::string_view>& cells) {
-  return std::all_of(cells.begin(), cells.end(), [](std::string_view cell) {
+  return std::ranges::all_of(cells, [](std::string_view cell) {
     return !cell.empty() && cell.find_first_not_of("-=:+ ") == cell.npos;
   });
 }
 
 /// Whether cells are the names of columns, one of which counts; of two the other is a metric.
 bool are_names(const std::vector<std::string_view>& cells) {
-  const auto count = [&](const auto& is) { return std::count_if(cells.begin(), cells.end(), is); };
+  const auto count = [&](const auto& is) { return std::ranges::count_if(cells, is); };
   const auto is_number = [](std::string_view cell) { return number_in(cell).has_value(); };
   if (cells.size() < 2 || count(is_number) > 0) return false;
   if (count([](std::string_view cell) { return counter_in(cell).has_value(); }) == 0) return false;
@@ -105,7 +105,7 @@ bool begins_table(const std::vector<std::string_view>& fields) {
     const bool digit = field.find_first_of("0123456789") != field.npos;
     return !digit || (is_letter(field[0]) && field.find_first_of(":=,/[(") == field.npos);
   };
-  if (fields.size() < 3 || !std::all_of(fields.begin(), fields.end(), is_name)) return false;
+  if (fields.size() < 3 || !std::ranges::all_of(fields, is_name)) return false;
   return counter_in(fields[0]).has_value() || (fields[0] == "E" && fields[1] == kRowNumber);
 }
 
@@ -211,7 +211,7 @@ std::optional<Line> TableRows::spaced(std::string_view text) {
   const auto has_digit = [](std::string_view field) {
     return field.find_first_of("0123456789") != field.npos;
   };
-  if (names || (begins_table(fields) && std::none_of(fields.begin(), fields.end(), has_digit))) {
+  if (names || (begins_table(fields) && std::ranges::none_of(fields, has_digit))) {
     const std::vector<std::string_view>& found = names ? wide : fields;
     columns_.assign(found.begin(), found.end());
     if (columns_[0] == "E") columns_[0] = "epoch";
@@ -278,8 +278,8 @@ std::optional<Line> TableRows::row_of(std::span<const std::string_view> fields,
   std::vector<std::pair<std::string_view, std::optional<double>>> cells;
   for (std::size_t i = 1; i < std::min(columns_.size(), fields.size()); ++i) {
     const std::optional<double> value = number_in(fields[i]);
-    const auto there = std::find_if(cells.begin(), cells.end(),
-                                    [&](const auto& cell) { return cell.first == columns_[i]; });
+    const auto there =
+        std::ranges::find_if(cells, [&](const auto& cell) { return cell.first == columns_[i]; });
     if (there == cells.end()) {
       cells.emplace_back(columns_[i], value);
     } else {

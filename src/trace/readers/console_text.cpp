@@ -108,9 +108,9 @@ std::size_t line_bar_at(std::string_view text, std::size_t at) {
   constexpr std::string_view kParts[] = {"━", "╸", "╺", "╴"};
   std::size_t count = 0;
   std::size_t end = at;
-  while (count < kLongestBar &&
-         std::any_of(std::begin(kParts), std::end(kParts),
-                     [&](std::string_view part) { return text.substr(end).starts_with(part); })) {
+  while (count < kLongestBar && std::ranges::any_of(kParts, [&](std::string_view part) {
+           return text.substr(end).starts_with(part);
+         })) {
     end += 3;
     ++count;
   }

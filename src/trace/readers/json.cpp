@@ -249,8 +249,8 @@ class Parser {
 }  // namespace
 
 const Json* Json::find(std::string_view name) const noexcept {
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [&](const auto& member) { return member.first == name; });
+  const auto found =
+      std::ranges::find_if(members, [&](const auto& member) { return member.first == name; });
   return found == members.end() ? nullptr : &found->second;
 }
 

@@ -36,8 +36,8 @@ void spread_event(Json& row) {
   const Json key = of("key");
   Json spread{.kind = Kind::object};
   const auto put = [&](const std::string& name, const Json& value) {
-    const auto there = std::find_if(spread.members.begin(), spread.members.end(),
-                                    [&](const auto& member) { return member.first == name; });
+    const auto there = std::ranges::find_if(
+        spread.members, [&](const auto& member) { return member.first == name; });
     if (there != spread.members.end()) {
       there->second = value;
     } else {
@@ -72,11 +72,10 @@ void name_after(const std::string& first, Cells& cells) {
 
 /// Takes "step": [3, 20] for an epoch and an iteration, as DLLogger has them.
 void count_in_list(Cells& cells) {
-  const auto list = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
+  const auto list = std::ranges::find_if(cells, [](const auto& cell) {
     const std::vector<Json>& items = cell.second->items;
     return cell.first == "step" && !items.empty() && items.size() <= 2 &&
-           std::all_of(items.begin(), items.end(),
-                       [](const Json& item) { return item.is(Kind::number); });
+           std::ranges::all_of(items, [](const Json& item) { return item.is(Kind::number); });
   });
   if (list == cells.end()) return;
   const std::vector<Json>& items = list->second->items;
@@ -100,12 +99,11 @@ void spread_coco(Cells& cells) {
 
 /// Gives a value the name that stands beside it: "loss" in {"name": "loss", "value": 2.3}.
 void name_values(Cells& cells) {
-  const auto named = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
+  const auto named = std::ranges::find_if(cells, [](const auto& cell) {
     return cell.second->is(Kind::text) && names_value(cell.first, cell.second->text);
   });
-  const auto value = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
-    return is_value(cell.first) && number_of(*cell.second);
-  });
+  const auto value = std::ranges::find_if(
+      cells, [](const auto& cell) { return is_value(cell.first) && number_of(*cell.second); });
   if (named == cells.end() || value == cells.end()) return;
   value->first = named->second->text;
 }
@@ -147,7 +145,7 @@ bool put_settings_of_row(const Json& row, const Cells& cells, Settings& settings
   for (const std::string_view name : kSettingsKeys) {
     if (const Json* const found = row.find(name)) put_settings(settings, *found);
   }
-  const bool logged = std::any_of(cells.begin(), cells.end(), [](const auto& cell) {
+  const bool logged = std::ranges::any_of(cells, [](const auto& cell) {
     const std::string key = normal(cell.first);
     return number_of(*cell.second) && (counts_steps(key) || counts_in_part(cell.first) ||
                                        is_clock(key) || is_metric(cell.first));
@@ -173,7 +171,7 @@ bool has_marks(const std::filesystem::path& file) {
 /// are how many there are to be, and a document may say in which one it ended.
 bool is_row(const Json& object) {
   const auto has = [&](const auto& is) {
-    return std::any_of(object.members.begin(), object.members.end(), [&](const auto& member) {
+    return std::ranges::any_of(object.members, [&](const auto& member) {
       return member.second.is(Kind::number) && is(member.first);
     });
   };
@@ -189,8 +187,8 @@ bool is_history(const std::string& name, const Json& list) {
   if (list.items.size() < 2) return false;
   const Json& first = list.items.front();
   if (first.is(Kind::number)) return is_metric(name);
-  return std::any_of(first.members.begin(), first.members.end(),
-                     [](const auto& member) { return is_metric(member.first); });
+  return std::ranges::any_of(first.members,
+                             [](const auto& member) { return is_metric(member.first); });
 }
 
 /// Whether a name is that of a number in a row with a key that counts, such as "epoch_1/loss".
@@ -208,7 +206,7 @@ bool is_in_counted_row(std::string_view name) {
 /// columns by the number of their row, or with a history in one of its parts.
 bool is_document(const Json& object, const Cells& cells, LineReader& lines) {
   const bool row = is_row(object);
-  const bool columns = std::any_of(cells.begin(), cells.end(), [&](const auto& cell) {
+  const bool columns = std::ranges::any_of(cells, [&](const auto& cell) {
     const auto& [name, value] = cell;
     const std::size_t last = name.rfind('/');
     const bool by_row = last != name.npos && all_digits(std::string_view(name).substr(last + 1));

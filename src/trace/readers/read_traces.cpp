@@ -77,8 +77,8 @@ const Format* format_of(const std::filesystem::path& file, std::string_view head
 
 const Format* format_named(const Metric& name) {
   if (!name) return nullptr;
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
-                                  [&](const Format& format) { return format.name == *name; });
+  const auto found =
+      std::ranges::find_if(kFormats, [&](const Format& format) { return format.name == *name; });
   if (found != kFormats.end()) return &*found;
   refuse("read_traces: format is ", repr(*name), ", expected one of ", format_names());
 }
@@ -131,7 +131,7 @@ struct FoundTrace {
 bool holds(const Trace& trace, const Trace& other) {
   if (other.step.size() < 2 || normal(trace.metric) != normal(other.metric)) return false;
   for (std::size_t i = 0; i < other.step.size(); ++i) {
-    const auto at = std::lower_bound(trace.step.begin(), trace.step.end(), other.step[i]);
+    const auto at = std::ranges::lower_bound(trace.step, other.step[i]);
     if (at == trace.step.end() || *at != other.step[i]) return false;
     const double there = trace.loss[static_cast<std::size_t>(at - trace.step.begin())];
     if (there != other.loss[i] && !(std::isnan(there) && std::isnan(other.loss[i]))) return false;
@@ -147,7 +147,7 @@ std::vector<Trace> without_copies(const std::vector<FoundTrace>& found) {
   for (const FoundTrace& each : found) of_folder[each.folder].push_back(&each);
   for (const FoundTrace& each : found) {
     const std::vector<const FoundTrace*>& beside = of_folder[each.folder];
-    const bool copy = std::any_of(beside.begin(), beside.end(), [&](const FoundTrace* other) {
+    const bool copy = std::ranges::any_of(beside, [&](const FoundTrace* other) {
       const bool better =
           other->worth() > each.worth() || (other->worth() == each.worth() && other < &each);
       return better && other->format != each.format && holds(other->trace, each.trace);
@@ -164,7 +164,7 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, options)) {
     if (entry.is_regular_file() && !leads_into(entry, folder)) files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   std::vector<FoundTrace> found;
   std::vector<Trace> values;  // what is no curve of a loss or a score
   std::set<std::filesystem::path> done;
@@ -199,7 +199,7 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
   }
   std::vector<Trace> traces = without_copies(found);
   const auto is_curve = [](const Trace& trace) { return trace.step.size() > 1; };
-  if (std::none_of(traces.begin(), traces.end(), is_curve)) {
+  if (std::ranges::none_of(traces, is_curve)) {
     std::move(values.begin(), values.end(), std::back_inserter(traces));
   }
   if (!traces.empty()) return traces;
@@ -271,7 +271,7 @@ std::string unknown_format(const std::filesystem::path& file, std::string_view h
     refuse_file(shown_path(file), ":1: ", repr(names[0]),
                 " alone needs three numbers or more below it, and nothing else");
   }
-  if (csv && std::all_of(names.begin(), names.end(), is_printable)) {
+  if (csv && std::ranges::all_of(names, is_printable)) {
     std::string columns;
     for (std::size_t i = 0; i < std::min(names.size(), kShownColumns); ++i) {
       columns += (i > 0 ? ", " : "") + std::string(first_characters(names[i], kShownLetters));

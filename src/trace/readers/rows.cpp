@@ -115,7 +115,7 @@ void LogRows::put(std::string_view name, std::string_view text) {
 
 bool LogRows::end_unfinished_row() {
   const auto row = static_cast<std::int64_t>(count_);
-  const bool back = std::any_of(columns_.begin(), columns_.end(), [&](const Column& column) {
+  const bool back = std::ranges::any_of(columns_, [&](const Column& column) {
     const std::size_t size = column.values.size();
     return counts_steps(column.key) && size > 1 && column.rows.back() == row &&
            column.values[size - 1] < column.values[size - 2];
@@ -165,7 +165,7 @@ void LogRows::forget_first_row() {
   const auto alone = [](const Column& column) {
     return column.rows.size() == 1 && column.rows.front() == 0;
   };
-  const bool logged = std::any_of(columns_.begin(), columns_.end(), [&](const Column& column) {
+  const bool logged = std::ranges::any_of(columns_, [&](const Column& column) {
     return !alone(column) && (counts_steps(column.key) || is_metric(column.name));
   });
   if (!logged) return;
@@ -182,8 +182,8 @@ std::vector<std::string> LogRows::names() const {
 
 const LogRows::Column* LogRows::clock() const {
   const auto find_key = [&](std::string_view key) -> const Column* {
-    const auto found = std::find_if(columns_.begin(), columns_.end(),
-                                    [&](const Column& column) { return column.key == key; });
+    const auto found =
+        std::ranges::find_if(columns_, [&](const Column& column) { return column.key == key; });
     return found == columns_.end() || found->values.empty() ? nullptr : &*found;
   };
   for (const std::string_view key : kClocks) {
@@ -272,8 +272,7 @@ SeriesByName LogRows::series() const {
 
   const std::vector<Column> in_parts = counters_in_parts();
   const auto counts_a_part = [&](std::string_view name) {
-    return std::any_of(in_parts.begin(), in_parts.end(),
-                       [&](const Column& each) { return each.name == name; });
+    return std::ranges::any_of(in_parts, [&](const Column& each) { return each.name == name; });
   };
   using KnownSteps = std::unordered_map<const RowNumbers*, Steps, RowsHash, SameRows>;
   std::map<std::string_view, KnownSteps> of_parts;  // where only a part may have its own counter

@@ -62,8 +62,8 @@ bool is_setting_name(std::string_view name) {
     small += part;
   }
   const std::string last = parts_of(name).back();
-  return !among(kPlaces, last) && std::none_of(std::begin(kSecretTexts), std::end(kSecretTexts),
-                                               [&](auto text) { return contains(small, text); });
+  return !among(kPlaces, last) &&
+         std::ranges::none_of(kSecretTexts, [&](auto text) { return contains(small, text); });
 }
 
 /// Whether a text is a short word, and neither a path nor a code such as a key.

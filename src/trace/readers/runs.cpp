@@ -111,7 +111,7 @@ std::size_t LogRows::repeats(const RowNumbers& rows, const std::vector<std::size
   for (std::size_t i = 0; i < labels.size(); ++i) {
     keys[i].push_back(static_cast<double>(labels[i]));
   }
-  std::sort(keys.begin(), keys.end());
+  std::ranges::sort(keys);
   const auto different = std::unique(keys.begin(), keys.end()) - keys.begin();
   return rows.size() - static_cast<std::size_t>(different);
 }
@@ -145,7 +145,7 @@ std::size_t LogRows::keep_first_rank() {
              return std::isfinite(x) && x == std::floor(x);
            });
   };
-  const auto found = std::find_if(columns_.begin(), columns_.end(), is_rank);
+  const auto found = std::ranges::find_if(columns_, is_rank);
   if (found == columns_.end()) return 0;
   const std::set<double> ranks(found->values.begin(), found->values.end());
   if (ranks.size() < 2 ||
@@ -275,7 +275,7 @@ std::optional<LogRows::NamedRows> LogRows::runs_by(const Labels& labels) const {
         series, [&](const auto& each) { return !metric || each.first == *metric; });
     if (looked_at == series.end() || looked_at->second->step.empty()) return {};
     const std::vector<double>& step = looked_at->second->step;
-    const auto [first, last] = std::minmax_element(step.begin(), step.end());
+    const auto [first, last] = std::ranges::minmax_element(step);
     if (steps.empty()) half = (*first + *last) / 2;
     if (!(*first <= half)) return {};
     steps.push_back(step);

@@ -135,11 +135,10 @@ bool is_monitor(const Fields& names) {
 
 bool is_header(const Fields& names) {
   const auto is_number = [](const std::string& name) { return number_in(name).has_value(); };
-  if (among(names, "curve") || names.size() < 2 ||
-      std::any_of(names.begin(), names.end(), is_number)) {
+  if (among(names, "curve") || names.size() < 2 || std::ranges::any_of(names, is_number)) {
     return false;
   }
-  const bool plain = std::all_of(names.begin(), names.end(), is_plain);
+  const bool plain = std::ranges::all_of(names, is_plain);
   // A row of things and their scores, not of a run.
   if (among(names, "id") && counters(names).empty()) return false;
   return (plain && (is_monitor(names) || tells(names))) || is_placements(names);
@@ -225,7 +224,7 @@ char mark_of_rows(std::string_view row, const Header& header) {
 }
 
 bool is_between_bars(const Fields& cells) {
-  return cells.size() < 2 || std::all_of(cells.begin(), cells.end(), [](std::string_view cell) {
+  return cells.size() < 2 || std::ranges::all_of(cells, [](std::string_view cell) {
            return cell.find_first_not_of("-=:+ \r") == cell.npos;
          });
 }
@@ -239,9 +238,8 @@ bool are_barred_rows(const NextLine& next, const Header& header) {
     if (is_between_bars(cells)) continue;
     if (narrow || cells.size() > header.names.size()) return false;
     narrow = cells.size() < header.names.size();
-    const bool numbers = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
-      return number_in(cell).has_value();
-    });
+    const bool numbers = std::ranges::any_of(
+        cells, [](const std::string& cell) { return number_in(cell).has_value(); });
     if (++rows == 1 && (narrow || !numbers)) return false;
   }
   return rows > 0;
@@ -249,7 +247,7 @@ bool are_barred_rows(const NextLine& next, const Header& header) {
 
 bool is_line_of_log(std::string_view line, std::string_view next) {
   const std::string form = form_of_line(line);
-  return std::count(form.begin(), form.end(), '#') >= 2 && form == form_of_line(next) &&
+  return std::ranges::count(form, '#') >= 2 && form == form_of_line(next) &&
          stripped(line) != stripped(next);
 }
 

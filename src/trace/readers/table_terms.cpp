@@ -31,7 +31,7 @@ Terms terms_of(const Fields& header, std::string_view row) {
       std::equal(header.begin(), header.end(), std::begin(kTermNames), std::end(kTermNames));
   if (!named || contains(row, ",") || cells.size() < 3) return {};
   const auto is_number = [](std::string_view cell) { return number_in(cell).has_value(); };
-  if (!std::all_of(cells.begin(), cells.end(), is_number)) return {};
+  if (!std::ranges::all_of(cells, is_number)) return {};
   const std::size_t rest = cells.size() - 1;  // two of each term, and hardly more than one metric
   return {.of_loss = rest / 2, .of_metrics = rest % 2};
 }

@@ -33,9 +33,8 @@ bool is_letter_code(unsigned code) {
       {0xE000, 0xF8FF},   {0xFE00, 0xFE6F},   {0xFEFF, 0xFF0F}, {0xFF1A, 0xFF20},
       {0xFF3B, 0xFF40},   {0xFF5B, 0xFF65},   {0xFFE0, 0xFFFF}, {0x1F000, 0x1F0FF},
       {0x1F10D, 0x1FBEF}, {0xE0000, 0x10FFFF}};
-  return std::none_of(std::begin(kSigns), std::end(kSigns), [&](const Range& range) {
-    return code >= range.first && code <= range.last;
-  });
+  return std::ranges::none_of(
+      kSigns, [&](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
 bool is_of_word(std::string_view character) {
@@ -80,7 +79,7 @@ bool is_keywords(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (!text.starts_with(',') || !text.ends_with(')') || equals == text.npos) return false;
   const std::string_view name = stripped(text.substr(1, equals - 1));
-  return !name.empty() && !is_digit(name[0]) && std::all_of(name.begin(), name.end(), word_letter);
+  return !name.empty() && !is_digit(name[0]) && std::ranges::all_of(name, word_letter);
 }
 
 /// What `tensor(…)`, `array([…])`, `Array(…, dtype=float32)`, `np.float64(…)` or `…%` has within.
@@ -109,9 +108,8 @@ bool is_printed(unsigned code) {
   constexpr Range kHidden[] = {{0, 0x1F},        {0x7F, 0xA0},     {0xAD, 0xAD},
                                {0x2000, 0x200F}, {0x2028, 0x202F}, {0x205F, 0x206F},
                                {0x3000, 0x3000}, {0xE000, 0xF8FF}, {0xFEFF, 0xFEFF}};
-  return std::none_of(std::begin(kHidden), std::end(kHidden), [&](const Range& range) {
-    return code >= range.first && code <= range.last;
-  });
+  return std::ranges::none_of(
+      kHidden, [&](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
 /// Digits from `at`, which goes past them; none is no number.
@@ -145,7 +143,7 @@ std::size_t wrapper_length(std::string_view text) {
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower_letter);
+  std::ranges::transform(out, out.begin(), lower_letter);
   return out;
 }
 

@@ -50,7 +50,7 @@ namespace glidepath::detail {
 /// Whether a name is one of some.
 template <class Range>
 [[nodiscard]] bool among(const Range& names, std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  return std::ranges::find(names, name) != std::end(names);
 }
 
 /// The number of a character of UTF-8.

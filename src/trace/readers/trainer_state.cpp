@@ -146,7 +146,7 @@ std::filesystem::path whole_state(const std::filesystem::path& file) {
   }
   if (states.size() < 2) return file;
   // The largest first; of equal ones that of the output folder, whose path is the shortest.
-  std::sort(states.begin(), states.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(states, [](const auto& a, const auto& b) {
     return std::tuple(b.first, a.second.native().size(), a.second) <
            std::tuple(a.first, b.second.native().size(), b.second);
   });
