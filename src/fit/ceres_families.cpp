@@ -2,10 +2,10 @@
 // The reference solver: all parameters free, Ceres from several starts.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "common/least_squares.hpp"
+#include "common/numbers.hpp"
 #include "common/statistics.hpp"
 #include "fit/problem.hpp"
 
@@ -107,7 +107,7 @@ void eliminate(const Problem& problem, const Points& points, Start& start) {
         points.root_weight[i] * (start.floor + start.amplitude * psi[i] - points.loss[i]);
     start.rss += r * r;
   }
-  if (!std::isfinite(start.rss)) start.rss = std::numeric_limits<double>::infinity();
+  if (!std::isfinite(start.rss)) start.rss = kInfinity;
 }
 
 /// The `count` best nodes of the family's grid, no two of them neighbours.
@@ -161,8 +161,8 @@ LeastSquares squares_of(const Problem& problem, const Points& points) {
   const auto axes = Unit::axes(problem.range);
   LeastSquares squares;
   squares.residuals = static_cast<int>(problem.step.size());
-  squares.lower.assign(kCount, -std::numeric_limits<double>::infinity());
-  squares.upper.assign(kCount, std::numeric_limits<double>::infinity());
+  squares.lower.assign(kCount, -kInfinity);
+  squares.upper.assign(kCount, kInfinity);
   if (Unit::kHasFloor && Unit::kShapes > 0) squares.lower[0] = problem.lowest_floor;
   for (int j = 0; j < Unit::kShapes; ++j) {
     squares.lower[kFirst + j] = axes[j].lower;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "forecast/constants.hpp"
 
 namespace glidepath::detail {
@@ -40,8 +40,8 @@ struct Coordinate {
 /// Values that a metric takes beside those of the run: its target, and those of past runs. They
 /// tell bounds that it has from where it merely stands: a return of 20 is no percentage.
 struct MetricRange {
-  double lowest = std::numeric_limits<double>::infinity();
-  double highest = -std::numeric_limits<double>::infinity();
+  double lowest = kInfinity;
+  double highest = -kInfinity;
 
   void include(double value) {
     if (!std::isfinite(value)) return;

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <utility>
 
 #include "common/interpolate.hpp"
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/annealing.hpp"
 
@@ -116,8 +116,7 @@ Rates rates_of(TraceView trace, const Schedule& schedule, double horizon) {
     rates.before_step.assign(schedule.step.begin(), first);
     rates.before.assign(schedule.lr.begin(), schedule.lr.begin() + (first - schedule.step.begin()));
   }
-  const double last =
-      trace.step.empty() ? -std::numeric_limits<double>::infinity() : trace.step.back();
+  const double last = trace.step.empty() ? -kInfinity : trace.step.back();
   const auto first_ahead = std::ranges::upper_bound(schedule.step, last);
   rates.ahead_step.assign(first_ahead, schedule.step.end());
   rates.ahead.assign(schedule.lr.begin() + (first_ahead - schedule.step.begin()),

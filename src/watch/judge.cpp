@@ -2,11 +2,11 @@
 #include "glidepath/watch.hpp"
 
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/gaps.hpp"
 
@@ -22,7 +22,7 @@ std::vector<std::size_t> looks_at(const Watch& watch, std::span<const double> st
   const auto& budget = watch.options().budget;
   const double apart = budget && !broken ? kNearlyApart * *budget / kLooks : 0.0;
   std::vector<std::size_t> looks;
-  double latest = std::numeric_limits<double>::infinity();
+  double latest = detail::kInfinity;
   for (std::size_t i = step.size(); i-- > 0 && looks.size() < kPatience;) {
     if (!(step[i] <= latest)) continue;
     looks.push_back(i);

@@ -31,7 +31,7 @@ void merge(WatchState& s) {
   const double base = s.step.front() > 0 ? 0.0 : span * 1e-3 - s.step.front();
   while (s.step.size() > kMergedPoints) {
     std::size_t at = 0;
-    double closest = std::numeric_limits<double>::infinity();
+    double closest = detail::kInfinity;
     for (std::size_t i = 0; i + 1 + kUnmergedPoints < s.step.size(); ++i) {
       const double gap = s.step[i + 1] - s.step[i];
       const double cost = (gap / span + std::log((s.step[i + 1] + base) / (s.step[i] + base))) *

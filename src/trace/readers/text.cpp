@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "common/csv.hpp"
+#include "common/numbers.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -288,7 +289,7 @@ std::size_t windows_number(std::string_view text, double& value) {
                     std::equal(form.begin(), form.end(), text.begin(),
                                [](char wanted, char c) { return wanted == lower_letter(c); });
     if (!is) continue;
-    value = form == "1.#inf" ? std::numeric_limits<double>::infinity() : kNoNumber;
+    value = form == "1.#inf" ? kInfinity : kNoNumber;
     return form.size() + digits_at(text, form.size());
   }
   return 0;
