@@ -12,10 +12,9 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from glidepath._core import InputError, IoError
+from glidepath._core import InputError, IoError, direction_by_name, reached_by_name
 from glidepath._drafts import write_whole
 from glidepath._judge import PATIENCE
-from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
 from glidepath._verdicts import meaning
 from glidepath._watch import READING, SETTINGS, Decision, Watch
@@ -89,6 +88,16 @@ def counting(name: str, value: Any) -> int:
     return number
 
 
+def _direction_of(metric: str) -> str:
+    """Tell as `direction_by_name` does; InputError where the name does not say."""
+    direction = direction_by_name(metric)
+    if direction is None:
+        raise InputError(
+            f"the name {metric!r} does not say which way is better: give direction='min' or 'max'"
+        )
+    return direction
+
+
 class Adviser:
     """A watch that gives the numbers to log, and says whether to stop.
 
@@ -129,7 +138,7 @@ class Adviser:
         self.mode, self._patience, self._lost = mode, counting("patience", patience), 0
         self._file = None if file is None else Path(file)
         if metric is not None and watch.get("direction") is None:
-            watch["direction"] = required_direction(metric)
+            watch["direction"] = _direction_of(metric)
         if watch.get("reached_by") is None and watch.get("target") is not None:
             watch["reached_by"] = READING if metric is None else reached_by_name(metric)
         self._options, self._metric, self._lacked = watch, metric, False
