@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
@@ -53,6 +54,9 @@ def _settings_of(given: Mapping[str, float | str | bool] | None) -> dict[str, fl
             continue
         try:
             as_number = float(value)
+        except OverflowError:
+            largest = f"{sys.float_info.max:.2g}, the largest number"
+            raise InputError(f"trace: setting {key!r} is beyond {largest}") from None
         except (TypeError, ValueError):
             raise TypeError(
                 f"Trace: setting {key!r} is {value!r:.60}, expected a number or a word"

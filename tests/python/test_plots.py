@@ -233,3 +233,13 @@ def test_a_run_without_a_finite_value_has_a_sentence_in_place_of_its_pictures() 
         assert not ax.collections  # no bands
         assert not np.isfinite([y for line in ax.get_lines() for y in line.get_ydata()]).any()
         assert not ax.get_yticks().size
+
+
+@pytest.mark.parametrize("name", [r"cost $x_{1$", "$5 of $10", r"$\frac{$"])
+def test_a_name_with_dollars_is_drawn_as_it_is(name: str) -> None:
+    jobs = {"job": range(3), "submit_s": [0.0] * 3, "duration_s": [50.0] * 3}
+    played = gp.simulate(gp.Workload([gp.Tier(name, 4)], jobs), "fifo")
+    for result in (gp.Trace(STEP, TRACE.loss, metric=name), played):
+        picture = result._repr_html_()
+        # Each text of a picture is a comment in it, too, and one of TeX is no text but a drawing.
+        assert f"<!-- {name}" in picture

@@ -61,6 +61,8 @@ def test_a_setting_that_is_neither_a_number_nor_a_word_is_refused_by_its_name(
         gp.Trace([1], [1], settings={"lr": value})  # type: ignore[dict-item]
     with pytest.raises(gp.InputError, match="setting 'lr' is inf"):
         gp.Trace([1], [1], settings={"lr": np.inf})
+    with pytest.raises(gp.InputError, match=r"setting 'lr' is beyond 1\.8e\+308, the"):
+        gp.Trace([1], [1], settings={"lr": 10**400})
     with pytest.raises(TypeError, match="settings is 'lr=1', expected a dict"):
         gp.Trace([1], [1], settings="lr=1")  # type: ignore[arg-type]
 

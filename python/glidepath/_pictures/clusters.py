@@ -11,7 +11,7 @@ import numpy as np
 
 from glidepath import _words
 from glidepath._pictures import series
-from glidepath._pictures.style import BLUE, HATCHES, INK, MUTED, PALETTE, axes_for
+from glidepath._pictures.style import BLUE, HATCHES, INK, MUTED, PALETTE, axes_for, literal
 from glidepath._results import counted, require
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def plan(plan: Plan, tiers: Sequence[Tier], *, ax: Axes | None = None) -> Axes:
         if idle > 0:
             ax.barh(row, idle, 0.7, used[row], fill=False, edgecolor=MUTED, hatch="..")
     ax.set_yticks(
-        range(len(tiers)), [f"{tier.name}\n{counted(tier.gpus, 'GPU')}" for tier in tiers]
+        range(len(tiers)), [f"{literal(tier.name)}\n{counted(tier.gpus, 'GPU')}" for tier in tiers]
     )
     ax.set_ylim(len(tiers) - 0.4, -0.6)
     ax.set_xlim(0, max([tier.gpus for tier in tiers], default=0) or 1)
@@ -122,11 +122,12 @@ def gantt(simulation: Simulation, *, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0, end * 1.01)
     ax.set_ylim(max(base, 1), 0)
     ax.set_yticks(
-        ticks, [f"{n}\n{counted(c, 'GPU')}" for n, c in zip(names, lanes.values(), strict=True)]
+        ticks,
+        [f"{literal(n)}\n{counted(c, 'GPU')}" for n, c in zip(names, lanes.values(), strict=True)],
     )
     ax.grid(visible=False, axis="y")
     ax.set_xlabel("time (hours)")
-    ax.set_title(simulation.policy, loc="left", fontsize=10)
+    ax.set_title(literal(simulation.policy), loc="left", fontsize=10)
     return ax
 
 
@@ -171,7 +172,7 @@ def policies(
         bar.set_hatch(HATCHES[i % 8])
     numbers = [_words.count(float(f"{height:.4g}")) for height in heights]
     ax.bar_label(bars, numbers, padding=5, fontsize=9)
-    ax.set_yticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), list(map(literal, names)))
     ax.invert_yaxis()
     ax.margins(x=0.16)
     ax.set_xlim(left=0)

@@ -22,6 +22,7 @@ from glidepath._pictures.style import (
     PALETTE,
     VERMILLION,
     axes_for,
+    literal,
     over_steps,
     say_nothing_is_known,
 )
@@ -78,7 +79,7 @@ def metrics(
             color=PALETTE[i % 8],
             linestyle=LINES[i % 8],
             linewidth=1.6,
-            label=f"GPU {gpu}",
+            label=literal(f"GPU {gpu}"),
         )
     ax.set_ylim(bottom=0)
     ax.set_xlabel("time (hours)")
@@ -87,11 +88,11 @@ def metrics(
     behind.spines["top"].set_visible(False)
     if trace is not None and trace.wall_seconds is not None:
         at, loss = series.thinned(trace.wall_seconds + began_s, trace.loss)
-        behind.plot(at / 3600.0, loss, color=INK, linewidth=1.2, label=trace.metric)
+        behind.plot(at / 3600.0, loss, color=INK, linewidth=1.2, label=literal(trace.metric))
         limits = series.loss_limits(trace.loss)
         if limits is not None:
             behind.set_ylim(*limits)
-        behind.set_ylabel(trace.metric)
+        behind.set_ylabel(literal(trace.metric))
     else:
         name = next((name for name in SM if name in metrics and name != column), None)
         if name is not None:
@@ -132,7 +133,7 @@ def steps(profiles: Sequence[StepProfile], *, ax: Axes | None = None) -> Axes:
     names = [
         profile.name or f"{profile.device} {counted(profile.gpus, 'GPU')}" for profile in profiles
     ]
-    ax.set_yticks(range(len(profiles)), names)
+    ax.set_yticks(range(len(profiles)), list(map(literal, names)))
     ax.invert_yaxis()
     ax.grid(visible=False, axis="y")
     ax.set_xlabel("seconds of a step")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from glidepath._pictures import series
-from glidepath._pictures.style import BLUE, INK, LINES, PALETTE, axes_for
+from glidepath._pictures.style import BLUE, INK, LINES, PALETTE, axes_for, literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | N
             color=PALETTE[i % len(PALETTE)],
             linestyle=LINES[i % len(LINES)],
             marker="o",
-            label=name,
+            label=literal(name),
         )
     ax.set_ylim(bottom=0)
     ax.set_xlabel("% of the run seen")

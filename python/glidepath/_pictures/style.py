@@ -45,6 +45,11 @@ def axes_for(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.0)) -> Axes
     return ax
 
 
+def literal(name: str) -> str:
+    """Give a name of the user's for matplotlib, which reads what stands between dollars as TeX."""
+    return name.replace("$", r"\$")
+
+
 def over_steps(ax: Axes, y: str, *seen: ArrayLike) -> None:
     """Name the axes of a picture over steps, as high as the losses that it shows."""
     limits = series.loss_limits(*seen)
@@ -54,7 +59,7 @@ def over_steps(ax: Axes, y: str, *seen: ArrayLike) -> None:
     ax.xaxis.set_major_formatter(
         require("matplotlib.ticker").FuncFormatter(lambda at, _: _words.count(at))
     )
-    ax.set_ylabel(y)
+    ax.set_ylabel(literal(y))
 
 
 def say_nothing_is_known(ax: Axes, why: str) -> None:
