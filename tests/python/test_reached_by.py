@@ -104,18 +104,6 @@ def test_a_batch_is_read_in_one_way_or_refused_in_a_sentence() -> None:
         gp.Watch(reached_by="level")
 
 
-def test_a_state_of_the_version_before_goes_on_by_the_point_as_it_began() -> None:
-    watch = gp.Watch(target=1.0, budget=300, reached_by="point")
-    for step in range(1, 90):
-        watch.add(step, 2 - 0.01 * step)
-    state = watch.to_dict()
-    old = {k: v for k, v in state.items() if k not in ("reached_by", "at_target")} | {"version": 3}
-    again = gp.Watch.from_dict(json.loads(json.dumps(old)))
-    assert again.decision() == watch.decision()
-    again.add(90, 0.9)
-    assert again.decision().verdict == "reached"
-
-
 def test_an_adapter_reads_its_metric_by_name_and_takes_another_word() -> None:
     def settings(**more: object) -> dict[str, object]:
         return Adviser("act", target=1.0, **more).watch.to_dict()  # type: ignore[arg-type]
