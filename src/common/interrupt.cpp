@@ -8,11 +8,13 @@
 #include <time.h>
 
 #include "common/require.hpp"
+#include "common/thread_memory.hpp"
 
 namespace glidepath {
 namespace detail {
 
 constinit thread_local Asker asker{};
+constinit thread_local std::size_t asking = 0;
 
 namespace {
 
@@ -38,7 +40,13 @@ void poll_now_and_then(Interrupt& interrupt) {
   // `poll` may call the library, and is not asked again meanwhile.
   struct Aside {
     Interrupt* asked = std::exchange(asker.interrupt, nullptr);
-    ~Aside() { asker.interrupt = asked; }
+    Aside() { ++asking; }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+    ~Aside() {
+      --asking;
+      asker.interrupt = asked;
+    }
   } const aside;
   interrupt.threw = true;  // unless it returns
   interrupt.poll();

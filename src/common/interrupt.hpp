@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a call asks whether to go on: once for each block, event, forecast or row of a file, and
-// never while it uses scratch memory of its thread, as the answer may be given by other calls.
+// Where a call asks whether to go on: once for each block, event, forecast or row of a file. The
+// answer may be given by other calls: what it uses of its thread meanwhile is a `ThreadMemory`.
 #pragma once
 
 #include <atomic>

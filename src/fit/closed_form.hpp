@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "common/interrupt.hpp"
+#include "common/thread_memory.hpp"
 #include "fit/kernels.hpp"
 #include "fit/problem.hpp"
 
@@ -83,9 +85,16 @@ class Scratch {
 };
 
 inline Scratch& scratch() {
-  static thread_local Scratch memory;
-  return memory;
+  static thread_local ThreadMemory<Scratch> memory;
+  return memory.here();
 }
+
+/// Asks whether to go on before a pass over so many points that passes take a while.
+inline void check_interrupt_of_pass(const Columns& points) {
+  constexpr int kManyPoints = 1 << 16;
+  if (points.n > kManyPoints) check_interrupt();
+}
+
 /// The points, and whether c is free: then y is centred on its mean and sums are, too.
 struct Data {
   Columns points;

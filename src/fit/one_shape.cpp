@@ -52,6 +52,7 @@ class DecayDescent {
     double held = 0;
     int repeats = 0;
     for (int pass = 0; pass < kMaxPasses; ++pass) {
+      check_interrupt_of_pass(data_.points);
       const double centre = line.centre;
       // the second pass is near the first; later ones would heap up rounding
       const DecaySums s =

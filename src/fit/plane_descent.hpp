@@ -110,6 +110,7 @@ class Descent {
     FitLine line(start);
     int repeats = 0;
     for (int pass = 0; pass < kMaxPasses; ++pass) {
+      check_interrupt_of_pass(data_.points);
       const std::array<double, 3> q = shapes_of(kFamily, z, span_);
       const double centre = line.centre;
       const PlaneSums sums =

@@ -108,8 +108,8 @@ struct PlaneScan {
 
   using Nodes = std::array<std::array<ScanNode, kMaxOctaves>, kMaxColumns>;
   static Nodes& nodes() {
-    static thread_local Nodes memory;
-    return memory;
+    static thread_local ThreadMemory<Nodes> memory;
+    return memory.here();
   }
 
   const Axis &outer, &inner;
@@ -139,7 +139,8 @@ PlaneEnd search(const Kernels& simd, const Data& data, const Data& coarse, const
     }
   }
 
-  static thread_local std::array<PlaneEnd, kMaxDescents> ends;
+  static thread_local ThreadMemory<std::array<PlaneEnd, kMaxDescents>> memory;
+  auto& ends = memory.here();
   int found = 0;
   for (int v = 0; v < tried; ++v) {
     const std::array<double, 2> z = scan.place_of(valleys[v]);

@@ -56,8 +56,15 @@ def fit_from_many_starts() -> None:
     gp.fit(gp.Trace(np.arange(1.0, 20_001.0), losses(1, 20_000)[0]), robust=True, starts=1000)
 
 
+def many_points() -> gp.Trace:
+    return gp.Trace(np.arange(1.0, 2_000_001.0), losses(1, 2_000_000)[0])
+
+
 CALLS: dict[str, Callable[[], Callable[[], object]]] = {
     "fit": lambda: fit_from_many_starts,
+    "fit of many points": lambda: (
+        lambda run: lambda: gp.fit(run, family="powexp")
+    )(many_points()),
     "fit_batch on shared steps": lambda: (
         lambda rows: lambda: gp.fit_batch(STEPS, rows, family="mmf4", threads=2)
     )(losses(100_000)),
@@ -132,6 +139,26 @@ def test_the_handler_of_a_signal_may_call_the_library_and_the_call_goes_on() -> 
         signal.signal(signal.SIGALRM, before)
     assert len({*seen}) == 1
     assert found.quantiles.tobytes() == alone.quantiles.tobytes()
+
+
+def test_fits_that_the_handler_of_a_signal_makes_leave_the_fit_of_a_call_as_it_is() -> None:
+    run, small = many_points().until(200_000), traces(1)[0]
+    alone = gp.fit(run, family="powexp"), gp.fit(small, family="powexp")
+    seen = []
+
+    def handler(*_: object) -> None:
+        seen.append(gp.fit(small, family="powexp"))
+        signal.setitimer(signal.ITIMER_REAL, 0.02)  # not while it is still at work
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        found = gp.fit(run, family="powexp")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen
+    assert [found, *seen] == [alone[0], *[alone[1]] * len(seen)]
 
 
 @pytest.mark.parametrize("policy", ["fifo", "best_value", "max_min"])
