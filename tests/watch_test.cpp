@@ -243,6 +243,16 @@ TEST(WatchTest, ExcludesNothingBeforeItHasSeenEnough) {
   EXPECT_EQ(verdict(60, 601), Verdict::unknown);  // however many points
 }
 
+TEST(WatchTest, AnUndecidedRunNamesTheProbabilitiesThatWouldDecide) {
+  Watch watch({.target = 0.2, .budget = 1000});
+  for (int step = 1; step <= 40; ++step) watch.add(step, 0.1 + 1 / std::sqrt(step));
+  const Decision early = watch.decision();
+  ASSERT_EQ(early.verdict, Verdict::unknown);
+  ASSERT_GT(early.probability, 0.1);
+  EXPECT_NE(early.reason.find("; by now never is at most "), std::string::npos) << early.reason;
+  EXPECT_NE(early.reason.find(", will_reach at least 98.0 %"), std::string::npos) << early.reason;
+}
+
 TEST(WatchTest, ARunThatHasNotLeftItsStartIsExcludedAfterHalfOfItsBudget) {
   const auto watch_plateau = [](Direction direction, double start, double target, int points) {
     Watch watch({.target = target, .budget = 100, .direction = direction});
@@ -355,7 +365,7 @@ TEST(WatchTest, AProbabilityIsNeverWrittenAsHundredOrZeroPercent) {
                                      std::pair{0.0004, "99.96 %"}, std::pair{1e-6, "99.9999 %"}}) {
     const Decision d = watched({.target = 1.1, .budget = 1000, .alpha = alpha}, 200).decision();
     ASSERT_EQ(d.verdict, Verdict::unknown);
-    EXPECT_TRUE(d.reason.ends_with(std::string("% and ") + bound)) << d.reason;
+    EXPECT_TRUE(d.reason.ends_with(std::string("at least ") + bound)) << d.reason;
     EXPECT_EQ(d.reason.find(" 0.0 %"), std::string::npos) << d.reason;
   }
   const Decision never = watched({.target = 0.4, .budget = 400}, 200).decision();

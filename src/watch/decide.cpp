@@ -177,13 +177,14 @@ void weigh(const WatchState& s, const WatchOptions& o, double start, double budg
   if (d.probability >= 1 - alpha) {
     d.verdict = Verdict::will_reach;
     d.reason += ", in " + steps_in_words(std::round(d.steps_to_target[1])) + " by the median";
-  } else if (slow && d.probability <= spent) {
+  } else if (!(d.probability <= spent)) {
+    d.reason += "; by now never is at most " + percent(spent) + ", will_reach at least " +
+                percent(1 - alpha);
+  } else if (slow) {
     d.verdict = Verdict::never;
     d.reason += ", no more than the " + percent(spent) + " that count as never by now";
-  } else if (settled && d.probability <= spent) {
-    d.reason += ", gaining too much to call it never";
   } else if (settled) {
-    d.reason += ", between " + percent(spent) + " and " + percent(1 - alpha);
+    d.reason += ", gaining too much to call it never";
   } else if (share >= kSettledShare) {
     d.reason += ", too near its start to call it never";
   } else {
