@@ -414,7 +414,7 @@ Made by `learn_pairs`; `rows` has each pair both ways round.
 }
 
 void bind_learning(py::module_& module) {
-  module.def("read_pairs", &read_pairs, py::arg("file"),
+  module.def("read_pairs", &read_pairs, py::arg("file"), py::call_guard<LongCall>(),
              "Read measured pairs of jobs on the same GPUs.");
   module.def(
       "learn_pairs",

@@ -396,11 +396,18 @@ void bind_live_plan(py::module_& module) {
   });
   module.def(
       "read_learned_values",
-      [](const std::filesystem::path& file) { return adopt(read_learned_values(file)); },
+      [](const std::filesystem::path& file) {
+        std::vector<double> values = [&] {
+          const LongCall call;
+          return read_learned_values(file);
+        }();
+        return adopt(std::move(values));
+      },
       py::arg("file"));
   module.def(
       "write_learned_values",
       [](const std::vector<double>& values, const std::filesystem::path& file) {
+        const LongCall call;
         write_learned_values(values, file);
       },
       py::arg("values"), py::arg("file"));

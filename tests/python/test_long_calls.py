@@ -335,6 +335,35 @@ def test_a_batch_outlives_a_fork_and_a_lack_of_threads(script: str, tmp_path: Pa
     assert done.returncode == 0, done.stderr
 
 
+PIPE = """
+import os, sys, threading
+import glidepath as gp
+pipe, kept = sys.argv[1:]
+os.mkfifo(pipe)
+gp.write_learned_values(gp.learned_values(), kept)
+def fill():
+    with open(pipe, "wb") as file:
+        file.write(open(kept, "rb").read())
+for read in gp.read_learned_values, gp.read_pairs:
+    filling = threading.Thread(target=fill)
+    filling.start()
+    try:
+        assert read(pipe).tolist() == gp.learned_values().tolist()
+    except gp.IoError as error:
+        print(error)
+    filling.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_another_thread_may_fill_the_pipe_that_a_call_reads(tmp_path: Path) -> None:
+    pipe, kept = tmp_path / "pipe", tmp_path / "kept"
+    command = [sys.executable, "-c", PIPE, str(pipe), str(kept)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{pipe}:1: no column 'gpu'")
+
+
 SETTINGS = """
 import os
 import numpy as np
