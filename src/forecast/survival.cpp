@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "forecast/kernels.hpp"
 #include "forecast/student.hpp"
 
 namespace glidepath::detail {
@@ -64,29 +63,23 @@ Survival::Survival(const Law& law, double target, std::size_t window)
       target_(target),
       window_(static_cast<double>(window)),
       noise_(window > 1 ? law.noise * std::sqrt(std::numbers::pi / (2 * window_)) : law.noise),
-      sets_(sets_of(law.mixture)),
-      log_above_(sets_.size() * kPaths, 0.0),
-      log_survival_(sets_.size() * kPaths, 0.0),
-      survival_(sets_.size() * kPaths, 1.0) {}
+      sets_(sets_of(law.mixture)) {}
 
 double Survival::past(std::size_t j, double count) {
   const MixtureView curve = law_.mixture.at(j);
   const double inverse_noise = 1 / std::max(noise_, kMinNoise);
   const double at_knot = j > 0 && count > 1 ? 0.5 * (count + 1) : count;
   double never = 0;
-  for (std::size_t i = 0; i < sets_.size(); ++i) {
-    PathSet& set = sets_[i];
+  for (PathSet& set : sets_) {
     const double location = curve.location[set.component], scale = curve.scale[set.component];
-    double* log_above = log_above_.data() + i * kPaths;
     if ((location + scale * set.paths->unit[0] - target_) * inverse_noise > kMaxDeviation) {
-      std::fill_n(log_above, kPaths, 0.0);
+      set.log_above.fill(0.0);
     } else if (set.left > kMinSurvival) {
-      double* mine = survival_.data() + i * kPaths;
       forecast_kernels().pass(set.paths->unit.data(), location, scale, law_.highest, target_,
                               inverse_noise, (count - at_knot) / window_, at_knot / window_,
-                              log_above, log_survival_.data() + i * kPaths, mine);
+                              set.log_above.data(), set.log_survival.data(), set.survival.data());
       set.left = 0;
-      for (std::size_t l = 0; l < kPaths; ++l) set.left += set.paths->mass[l] * mine[l];
+      for (std::size_t l = 0; l < kPaths; ++l) set.left += set.paths->mass[l] * set.survival[l];
     }
     never += set.weight * set.left;
   }

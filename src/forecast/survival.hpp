@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
+#include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
 
 namespace glidepath::detail {
@@ -26,11 +28,13 @@ class Survival {
   [[nodiscard]] double past(std::size_t j, double count);
 
  private:
-  /// Paths of a component, with a part of its weight.
+  using OfPaths = std::array<double, kPaths>;
+  /// Paths of a component, with a part of its weight, and what is left of each.
   struct PathSet {
     std::size_t component = 0;
     const Paths* paths = nullptr;
     double weight = 0, left = 1;
+    OfPaths log_above{}, log_survival{}, survival{};
   };
 
   [[nodiscard]] static std::vector<PathSet> sets_of(const Mixture& mixture);
@@ -39,7 +43,6 @@ class Survival {
   double target_;
   double window_, noise_;  // values in a level, and its noise
   std::vector<PathSet> sets_;
-  std::vector<double> log_above_, log_survival_, survival_;  // of each path
 };
 
 }  // namespace glidepath::detail
