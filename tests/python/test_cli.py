@@ -626,6 +626,18 @@ def test_nobody_at_the_end_of_the_pipe_is_no_error(curves: Path) -> None:
     assert (done.stdout, done.stderr) == ("[", "")
 
 
+@pytest.mark.parametrize("line", ["place --help", "metrics LOG", "fit LOG"])
+def test_what_an_encoding_lacks_is_printed_as_its_escape(tmp_path: Path, line: str) -> None:
+    log = tmp_path / "\u6f22.csv"
+    log.write_text("\n".join(["step,loss", *(f"{n},{2 + n**-0.5}" for n in range(1, 60))]))
+    command = [sys.executable, "-m", "glidepath", *line.replace("LOG", str(log)).split()]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (b"\\u6f22" in done.stdout) == ("LOG" in line)
+    assert done.stdout.isascii()
+
+
 @pytest.mark.parametrize(
     ("streams", "log", "code"),
     [

@@ -7,6 +7,7 @@ With ``--json``, stdout carries one JSON document and nothing else. Exit codes: 
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ app = typer.Typer(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     _open_closed_streams()
+    _escape_what_no_byte_stands_for()
     try:
         code = typer.main.get_command(app).main(
             args=list(arguments) if arguments is not None else None,
@@ -85,6 +87,13 @@ def _open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _escape_what_no_byte_stands_for() -> None:
+    """Let a name or sign that the encoding of a stream lacks be printed as its escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _unread() -> int:
