@@ -544,8 +544,8 @@ TEST(PlannerOptionsTest, InACrowdAPlanIsKeptAndChangedByWhatCameAndWent) {
     const Simulation anew = simulate(workload, "best_value", options);
     EXPECT_TRUE(all_finished(kept));
     expect_capacities_kept(workload, kept);
-    EXPECT_LT(kept.mean_jct_s, 1.002 * anew.mean_jct_s);
-    EXPECT_LT(kept.preemptions, anew.preemptions);
+    EXPECT_LE(kept.mean_jct_s, anew.mean_jct_s);
+    EXPECT_NE(kept.spans, anew.spans);
   }
 }
 

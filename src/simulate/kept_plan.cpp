@@ -81,7 +81,7 @@ double KeptPlan::value(const Item& item, int tier) const {
   return item.held == tier ? kStayFactor * item.worth : item.worth;
 }
 
-/// Of the first of those that wait.
+/// Value per GPU of the first of those that wait.
 double KeptPlan::density(const Shape& shape) const {
   return items_[shape.waiting.front()].worth / shape.gpus;
 }
