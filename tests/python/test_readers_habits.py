@@ -152,3 +152,86 @@ def test_a_logger_may_say_which_data_are_evaluated(tmp_path: Path) -> None:
     file = write(tmp_path / "log", text)
     assert list(one(file, "dev accuracy").loss) == LOSSES
     assert {"dev accuracy", "test accuracy"} <= {info.metric for info in gp.metrics_of(file)}
+
+
+# ---------------------------------------------------------------------- what tools round and scale
+
+
+def test_steps_rounded_to_thousands_go_on_as_they_began(tmp_path: Path) -> None:
+    # LeRobot prints 200, 400, 600, 800, 1K, 1K, 1K, 2K …: no row may be lost.
+    steps = [200.0 * i for i in range(1, 41)]
+    text = "".join(
+        f"INFO 2026-01-02 ot_train.py:357 step:{s:.0f} smpl:{8 * s:.0f} loss:{1 + 9 / s:.4f}\n"
+        if s < 1000
+        else f"INFO 2026-01-02 ot_train.py:357 step:{s / 1000:.0f}K smpl:9K loss:{1 + 9 / s:.4f}\n"
+        for s in steps
+    )
+    run = one(write(tmp_path / "log", text))
+    check(run, steps, [round(1 + 9 / s, 4) for s in steps])
+    assert any("rounded to thousands" in note for note in run.notes)
+
+
+def test_rows_logged_twice_at_a_thousand_are_no_rounded_steps(tmp_path: Path) -> None:
+    text = "".join(f"step {1000 * i} loss {5 - i}\nstep {1000 * i} loss {5 - i}\n" for i in (1, 2))
+    check(one(write(tmp_path / "log", "step 500 loss 5\n" + text)), [500, 1000, 2000], [5, 4, 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("log", "step:{i} - train/loss:{x} - train/lr(1e-3):{r} - train/time(s):4.5\n"),
+        ("log.jsonl", '{{"step": {i}, "train/loss": {x}, "train/lr(1e-3)": {r}}}\n'),
+    ],
+)
+def test_the_unit_of_a_learning_rate_is_in_its_name(name: str, form: str, tmp_path: Path) -> None:
+    text = "".join(form.format(i=i, x=x, r=i / 64) for i, x in zip(ROWS, LOSSES, strict=True))
+    run = one(write(tmp_path / name, text))
+    assert run.lr is not None
+    assert list(run.lr) == [i / 64 * 1e-3 for i in ROWS]
+    assert list(run.loss) == LOSSES
+
+
+def test_a_bar_above_the_rows_of_the_trainer_says_how_many_epochs_there_are(tmp_path: Path) -> None:
+    text = "".join(
+        f" {i}%|#     | {10 * i}/3000 [00:0{i % 10}<09:00,  1.00s/it]\n"
+        f"{{'loss': {x}, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': {i / 10}}}\n"
+        for i, x in zip(ROWS, LOSSES, strict=True)
+    )
+    # An evaluation has a bar of its own, which says nothing of the run.
+    text += "100%|######| 25/25 [00:09<00:00,  1.00s/it]\n{'eval_loss': 1.5, 'epoch': 3.0}\n"
+    run = one(write(tmp_path / "log", text))
+    assert run.planned_steps == 30
+    check(run, [i / 10 for i in ROWS], LOSSES, [1e-5] * len(LOSSES))
+
+
+# ------------------------------------------------------------------------- what is of other data
+
+
+@pytest.mark.parametrize("heading", ["***** Eval results  *****", "***** Running Evaluation *****"])
+def test_a_heading_between_stars_names_the_data_below(heading: str, tmp_path: Path) -> None:
+    text = "".join(
+        f"Epoch: {i}/30\n[Training] 9/9 [==============================] 1.4s/step  [ loss={x} ]\n"
+        f"01/06/2024 09:07:54 - INFO - root -   {heading}\n"
+        f"01/06/2024 09:07:54 - INFO - root -    acc: 0.5 - f1: 0.25 - loss: {2 * x}\n"
+        "01/06/2024 09:07:54 - INFO - root -   ***** Running training *****\n"
+        for i, x in zip(ROWS, LOSSES, strict=True)
+    )
+    log = write(tmp_path / "log", text)
+    check(one(log), BY_ROW, LOSSES)
+    data = "eval" if "Eval results" in heading else "evaluation"
+    check(one(log, f"{data} loss"), BY_ROW, [2 * x for x in LOSSES])
+
+
+def test_settings_that_python_prints_are_no_metrics(tmp_path: Path) -> None:
+    text = "INFO:Namespace(epochs=9, loss_weights=1.0, lr=0.1)\n" * 20
+    with pytest.raises(gp.IoError, match="no known format"):
+        gp.read_traces(write(tmp_path / "log.txt", text))
+
+
+def test_the_loss_of_a_batch_comes_before_its_parts(tmp_path: Path) -> None:
+    text = lines(
+        "classify loss is 0.9, iou loss is 2.5\nEpoch is [1/6], mini-batch is [{i}/90], "
+        "time is 1.5, batch_loss is {x}"
+    )
+    run = one(write(tmp_path / "log", text))
+    assert (run.metric, list(run.loss)) == ("batch_loss", LOSSES)

@@ -145,6 +145,14 @@ class LineParser {
     const std::string subject = std::exchange(subject_, {});
     const std::string before = std::exchange(whole_metric_, {});
     const bool verb = !subject.empty() && among(kVerbs, named.name);
+    if (const std::string rate = std::exchange(rate_, {}); !rate.empty()) {
+      line_.cells.put(rate, number.value);
+      return;
+    }
+    if (is_unit_of_rate(named, number)) {
+      rate_ = named.name + text_.substr(number.start - 1, number.end + 2 - number.start);
+      return;
+    }
     if (const std::string said = name_with_index(named, number); !said.empty()) {
       subject_ = said;
     } else if (is_step_in_brackets(named, number, gap)) {
@@ -160,6 +168,14 @@ class LineParser {
     } else {
       add_nameless(number, gap);
     }
+  }
+
+  /// Whether a number is what verl gives a learning rate in: "train/lr(1e-3):0.27".
+  [[nodiscard]] bool is_unit_of_rate(const Named& named, const Number& number) const {
+    const std::string_view behind = std::string_view(text_).substr(number.end);
+    if (number.start == 0 || at(number.start - 1) != '(' || !behind.starts_with("):")) return false;
+    const std::string_view value = stripped(behind.substr(2, kLongestJoint));
+    return !value.empty() && is_digit(value[0]) && is_rate(named.name);
   }
 
   /// Whether a number stands behind another one in a list of a metric, of which the first has its
@@ -431,6 +447,7 @@ class LineParser {
   /// The name of a cell whose last word counts, and that word.
   std::optional<std::pair<std::string, std::string>> last_counter_{};
   std::string subject_;       ///< the metric whose value comes after a counter
+  std::string rate_;          ///< the learning rate whose unit stands before its number
   std::string list_;          ///< the metric whose list goes on
   std::size_t listed_ = 0;    ///< how many numbers of that list stand before
   std::string last_cell_;     ///< the metric that was put last

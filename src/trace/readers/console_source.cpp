@@ -2,6 +2,7 @@
 #include "trace/readers/console_source.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,7 +24,27 @@ constexpr std::size_t kPieceLetters = std::size_t{1} << 20;  // of a line that a
 // A line after which the next one says again what was said before: LightGBM's, and XGBoost's, which
 // ends so.
 constexpr std::string_view kRepeats = "est iteration is", kRepeatsBelow = "est iteration:";
-constexpr std::size_t kLongestHeading = 20;
+constexpr std::size_t kLongestHeading = 20, kLongestStarred = 60;
+constexpr std::string_view kSettings = "Namespace(";  // as which Python prints all of them
+constexpr std::string_view kStars = "***";
+// Of the Trainer's rows: half the last digit of an epoch, and from where on that is little.
+constexpr double kHalfDigit = 0.005, kFirstEpoch = 0.2;
+
+/// What stands between stars, as in "INFO - ***** Eval results *****".
+std::string_view between_stars(std::string_view text) {
+  const std::size_t first = text.find(kStars), last = text.rfind(kStars);
+  if (first == text.npos || last < first + kStars.size()) return {};
+  return without(text.substr(first, last - first), " *");
+}
+
+/// How many epochs a run has, where a bar says that the step at this epoch is one of so many: a
+/// whole number of them, if one rounds to that epoch.
+std::optional<double> epochs_by_bar(double epoch, double step, double steps) {
+  if (epoch < kFirstEpoch || !(step > 0)) return {};
+  const double least = std::ceil(steps * (epoch - kHalfDigit) / step);
+  const double most = std::floor(steps * (epoch + kHalfDigit) / step);
+  return least == most ? least : steps * epoch / step;
+}
 
 /// Gives the lines of a file that have numbers; a table between rules is one.
 class LineSource {
@@ -99,12 +120,24 @@ class LineSource {
     if (!has_hint(text) && !(counted_ && has_short_hint(text))) return true;
     Line line = parse_line(text, names);
     counted_ = counted_ || !line.counters.empty();
+    if (contains(text, kSettings)) {
+      line.cells.erase_if([&](const std::string& name) { return names.is_metric(name); });
+    }
     name_by_heading(line);
     return (line.cells.empty() && line.counters.empty()) || take(line);
   }
 
-  /// The data that a heading such as "Validation" or "train:" names, "" of training.
+  /// The data that a heading such as "Validation", "train:" or "*** Eval results ***" names, "" of
+  /// training.
   static std::optional<std::string> data_of_heading(std::string_view text) {
+    if (const std::string_view said = between_stars(text); !said.empty()) {
+      if (first_characters(said, kLongestStarred).size() < said.size()) return {};
+      for (const std::string_view each : words_of(said)) {
+        if (is_held_out(each)) return lower(each);
+        if (has_train(each)) return "";
+      }
+      return {};
+    }
     std::string_view word = without(text, " \t-=#*:");
     const std::size_t verb = word.rfind("evaluate:");  // behind what a logger says: "evaluate:dev"
     if (verb != word.npos) word = stripped(word.substr(verb + 9));
@@ -167,6 +200,27 @@ class LineSource {
   RunNames runs_;
 };
 
+/// The last bar of the Trainer, which tells how many epochs the rows below it are of.
+class StepBar {
+ public:
+  void hear(Line& line) {
+    const double* const step = line.counters.find(kCounter);
+    const double* const steps = line.totals.find(kCounter);
+    const double* const epoch = line.counters.find("epoch");
+    if (step != nullptr && steps != nullptr && epoch == nullptr && line.cells.empty()) {
+      step_ = *step;
+      steps_ = *steps;
+    } else if (epoch != nullptr && !line.held_out && line.text.starts_with(kRow)) {
+      const std::optional<double> epochs = epochs_by_bar(*epoch, step_, steps_);
+      if (epochs && line.totals.find("epoch") == nullptr) line.totals.put("epoch", *epochs);
+    }
+  }
+
+ private:
+  static constexpr std::string_view kCounter = "it", kRow = "{'loss'";
+  double step_ = 0, steps_ = 0;
+};
+
 /// The names of counters in one text.
 std::string own_counters(const Numbers& counters) {
   std::set<std::string_view> names;
@@ -188,7 +242,9 @@ bool each_line(const std::filesystem::path& file, LogPart part, std::size_t most
     bar.reset();
   };
   LineSource source(file, part, most);
+  StepBar steps;
   source.run(names, [&](Line& line) {
+    steps.hear(line);
     const bool progress = line.by_column || is_bar(line.text);
     if (progress) line.counters.erase_if([](const std::string& name) { return is_within(name); });
     for (const auto& [name, far] : line.totals) {

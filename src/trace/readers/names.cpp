@@ -231,7 +231,7 @@ std::optional<int> rank_of(std::string_view key) {
   const bool held_out = has_word(key, kHeldOutNames);
   const bool high = has_word(key, kScoreWords);
   if (is(key == "tel") || is(loss && is_held_out_loss(key))) return rank;
-  if (is(loss && key.starts_with("total"))) return rank;
+  if (is(loss && key.starts_with("total")) || is(key == "batch_loss")) return rank;
   if (is(loss && !has_word(key, kOfLosses)) || is(loss)) return rank;
   if (is(is_error(key)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
   if (is(high && (held_out || has_word(key, kMetrics)))) return rank;

@@ -25,7 +25,8 @@ constexpr std::size_t kMaxRestarts = 2;     // one that goes back more often giv
 // Share of the rows that may repeat an epoch, where it is whole and where it is a fraction.
 constexpr double kSameEpochShare = 0.7;
 constexpr double kSameFractionShare = 0.3;
-constexpr double kEpochParts = 100;  // parts of an epoch that the Trainer prints
+constexpr double kEpochParts = 100;     // parts of an epoch that the Trainer prints
+constexpr std::size_t kMinRounded = 2;  // rows at a step before, where steps are rounded
 
 /// Whether a column says in its last value how far a counter of optimizer steps or of epochs goes.
 bool plans(std::string_view column, std::string_view counter) {
@@ -54,6 +55,29 @@ bool spread_rounded(std::vector<double>& value) {
     const double apart = 1 / kEpochParts / static_cast<double>(end - i);
     for (double k = 0; i < end; ++i, ++k) value[i] = here + k * apart;
   }
+  return true;
+}
+
+/// Whether a step may be one that a log shows as `shown`: "15K" of LeRobot stands for all that
+/// round to it.
+bool may_show(double step, double shown) {
+  for (const double unit : {1e6, 1e3}) {
+    if (shown >= unit && std::fmod(shown, unit) == 0) return std::abs(step - shown) <= unit / 2;
+  }
+  return step == shown;
+}
+
+/// Counts steps of a thousand and more, which were rounded to thousands, on from the first two.
+/// Whether they were such: several stand at one step, and each is where that pace takes it.
+bool count_past_thousands(std::vector<double>& value) {
+  if (course_of(value).stands < kMinRounded || !(value[0] > 0 && value[1] < 1e3)) return false;
+  std::vector<double> counted;
+  const double apart = value[1] - value[0];
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    counted.push_back(value[0] + apart * static_cast<double>(i));
+    if (!(apart > 0) || !may_show(counted.back(), value[i])) return false;
+  }
+  value = std::move(counted);
   return true;
 }
 
@@ -157,7 +181,8 @@ std::vector<const LogRows::Column*> LogRows::counters_for(const Column& metric,
 }
 
 /// Whether a column of steps says of each row how long something took, as the steps of an episode:
-/// it goes back again and again where another counter goes on from row to row. So does a count
+/// it goes back again and again where another counter goes on from row to row, but for a restart or
+/// two. So does a count
 /// within an epoch, as "patience 3/10", that rises at some rows where each is another epoch.
 bool LogRows::is_length(const Column& counter, const std::vector<double>& values,
                         const RowNumbers& rows, const std::vector<const Column*>& counting) {
@@ -175,7 +200,7 @@ bool LogRows::is_length(const Column& counter, const std::vector<double>& values
     }
     const Course course = course_of(others);
     const bool whole = !within || std::all_of(others.begin(), others.end(), is_whole);
-    return whole && course.backs <= (within ? kMaxRestarts : 0) &&
+    return whole && course.backs <= kMaxRestarts &&
            course.rises + course.backs + 1 == others.size();
   });
 }
@@ -238,6 +263,9 @@ std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumber
     if (plan != nullptr) found.planned = plan->values.back();
   }
   if (counter.key == "steps") count_ends(value);
+  if (count_past_thousands(value)) {
+    found.notes.push_back(counter.name + " is rounded to thousands: counted on from the first two");
+  }
   std::size_t same = 0;
   bool back = false;
   for (std::size_t i = 1; i < value.size(); ++i) {

@@ -138,6 +138,14 @@ Column at_same_step(const Column& step, const Series& column) {
   return found;
 }
 
+/// What the numbers of a column of learning rates are given in, 1e-3 of verl's "lr(1e-3)".
+double unit_of_rates(std::string_view name) {
+  const std::size_t open = name.rfind('(');
+  if (open == name.npos || !name.ends_with(')')) return 1;
+  const double unit = number_in(name.substr(open + 1, name.size() - open - 2)).value_or(1);
+  return unit > 0 && unit < 1 ? unit : 1;
+}
+
 /// The column of learning rates that has most of the steps, if there is one.
 Column rates_at(const Column& step, const SeriesByName& series, const std::string& key,
                 std::vector<std::string>& notes) {
@@ -149,6 +157,9 @@ Column rates_at(const Column& step, const SeriesByName& series, const std::strin
     if (name == key || column->step.empty() || !is_rate(name)) continue;
     ++looked;
     Column rates = at_same_step(step, *column);
+    if (const double unit = unit_of_rates(name); unit != 1) {
+      for (double& rate : rates) rate *= unit;
+    }
     const auto known =
         std::count_if(rates.begin(), rates.end(), [](double rate) { return std::isfinite(rate); });
     if (known > most) {
