@@ -676,3 +676,23 @@ def test_only_what_is_no_training_loss_is_said_to_be_none(
 ) -> None:
     run = one(write(tmp_path / "t.csv", f"step,{metric}\n1,3\n2,2\n"))
     assert any("called a training loss" in note for note in run.notes) == noted
+
+
+def test_the_empty_field_that_flair_writes_more_is_left_out(tmp_path: Path) -> None:
+    text = "EPOCH\tTIMESTAMP\tLEARNING_RATE\tTRAIN_LOSS\tTRAIN_F1\tDEV_LOSS\n" + "".join(
+        f"{i}\t17:27:{i:02d}\t0.1000\t{3 / i}\t\t_\t{4 / i}\n" for i in range(1, 13)
+    )
+    tsv = write(tmp_path / "loss.tsv", text)
+    check(one(tsv), list(range(1, 13)), [3 / i for i in range(1, 13)], [0.1] * 12)
+    check(one(tsv, "DEV_LOSS"), list(range(1, 13)), [4 / i for i in range(1, 13)], [0.1] * 12)
+    other = "step\tloss\tacc\n" + "1\t\t2.5\t0.5\n" * 3  # of which nobody knows the column more
+    with pytest.raises(gp.IoError, match="4 fields where the header has 3"):
+        gp.read_traces(write(tmp_path / "other.tsv", other))
+
+
+def test_episodes_count_though_they_began_anew_once(tmp_path: Path) -> None:
+    episodes = [*range(501, 541), *range(1, 31)]
+    rows = "".join(f"{e},{e % 7 - 3},{300 + 97 * (5 * e % 11)}\n" for e in episodes)
+    run = one(write(tmp_path / "log.csv", "episode,reward,steps\n" + rows))
+    check(run, list(range(1, 31)), [e % 7 - 3 for e in range(1, 31)])
+    assert any("restarted once" in note for note in run.notes)

@@ -113,6 +113,7 @@ class Table {
       return static_cast<std::size_t>(std::find_if(names.begin(), names.end(), is) - names.begin());
     };
     value_ = counting.empty() ? names.size() : place(is_value);
+    flair_ = place([](const std::string& name) { return name == "TRAIN_LOSS"; }) + 1;
   }
 
   void add(std::size_t line, const Fields& cells) {
@@ -121,6 +122,12 @@ class Table {
     if (cells == names) return;                                      // another run was appended
     if (cells.size() == names.size() + 1 && cells.back().empty()) {  // a comma at the end of rows
       add(line, Fields(cells.begin(), cells.end() - 1));
+      return;
+    }
+    if (is_of_flair(cells)) {
+      Fields fitting = cells;
+      fitting.erase(fitting.begin() + static_cast<std::ptrdiff_t>(flair_));
+      add(line, fitting);
       return;
     }
     if (cells.size() != names.size()) {
@@ -172,6 +179,14 @@ class Table {
   }
 
  private:
+  /// Whether a row is one of Flair's loss.tsv, which has an empty field more than the header behind
+  /// the loss of training.
+  [[nodiscard]] bool is_of_flair(const Fields& cells) const {
+    const std::size_t size = header_.names.size();
+    return header_.mark == '\t' && flair_ <= size && cells.size() == size + 1 &&
+           cells[flair_].empty();
+  }
+
   void put_row(const Fields& cells) {
     std::string before;
     for (std::size_t i = 0; i < cells.size() && before.empty(); ++i) {
@@ -216,6 +231,7 @@ class Table {
   std::vector<bool> strict_, step_;  ///< columns that must hold numbers, and finite ones
   std::vector<bool> text_;           ///< columns of the part of the data
   std::size_t value_ = 0;            ///< column of a value, or none
+  std::size_t flair_ = 0;            ///< where Flair has a field more
   LogRows rows_;
   bool unfinished_ = false, cut_ = false;
   LastCells last_cells_;
