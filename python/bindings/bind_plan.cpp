@@ -339,6 +339,30 @@ void bind_statistics(py::module_& module) {
       py::arg("samples"));
 }
 
+void bind_learned_values(py::module_& module) {
+  module.def("learned_values", [] {
+    const std::span<const double> values = learned_values();
+    return adopt(std::vector<double>(values.begin(), values.end()));
+  });
+  module.def(
+      "read_learned_values",
+      [](const std::filesystem::path& file) {
+        std::vector<double> values = [&] {
+          const LongCall call;
+          return read_learned_values(file);
+        }();
+        return adopt(std::move(values));
+      },
+      py::arg("file"));
+  module.def(
+      "write_learned_values",
+      [](const std::vector<double>& values, const std::filesystem::path& file) {
+        const LongCall call;
+        write_learned_values(values, file);
+      },
+      py::arg("values"), py::arg("file"));
+}
+
 void bind_live_plan(py::module_& module) {
   module.attr("ROUND_GAP") = RoundOptions{}.gap;
   Record<OwnedPlanOptions>(module, "PlanOptions", "Options of `plan`.")
@@ -390,27 +414,6 @@ void bind_live_plan(py::module_& module) {
         return plan(snapshot.view(), view);
       },
       py::arg("snapshot"), py::arg("options"));
-  module.def("learned_values", [] {
-    const std::span<const double> values = learned_values();
-    return adopt(std::vector<double>(values.begin(), values.end()));
-  });
-  module.def(
-      "read_learned_values",
-      [](const std::filesystem::path& file) {
-        std::vector<double> values = [&] {
-          const LongCall call;
-          return read_learned_values(file);
-        }();
-        return adopt(std::move(values));
-      },
-      py::arg("file"));
-  module.def(
-      "write_learned_values",
-      [](const std::vector<double>& values, const std::filesystem::path& file) {
-        const LongCall call;
-        write_learned_values(values, file);
-      },
-      py::arg("values"), py::arg("file"));
   Record<PlanLimits>(module, "PlanLimits", "What a plan must keep to.")
       .keyword("power_cap_w", &PlanLimits::power_cap_w)
       .keyword("user_quota", &PlanLimits::user_quota)
@@ -436,5 +439,6 @@ void bind_plan(pybind11::module_& module) {
   bind_job(module);
   bind_snapshot(module);
   bind_statistics(module);
+  bind_learned_values(module);
   bind_live_plan(module);
 }
