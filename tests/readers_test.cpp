@@ -277,6 +277,13 @@ TEST_F(ReadersTest, NoBytesEndInAnythingButTracesOrASentence) {
   }
 }
 
+TEST_F(ReadersTest, APlanThatOnlyACutRowHasIsNone) {
+  const Trace run = one("log.csv", "step,loss,max_steps\n100,2.0,\n200,1.9,\n3,1.8,500");
+  EXPECT_EQ(run.step, (Columns{100, 200}));
+  EXPECT_EQ(run.planned_steps, std::nullopt);
+  EXPECT_EQ(run.notes.front(), "the last row is cut: left out");
+}
+
 TEST(JsonTest, SaysWhatIsWrongAndReadsWhatNoDoubleHolds) {
   const auto message = [](const std::string& text) {
     return message_of<detail::JsonError>([&] { (void)detail::parse_json(text); });

@@ -260,7 +260,8 @@ std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumber
   for (const char* name : {"total_steps", "max_steps", "total_epochs"}) {
     const std::string beside = std::string(part_of(counter.name)) + name;
     const Column* const plan = plans(name, counter.key) ? find(beside) : nullptr;
-    if (plan != nullptr) found.planned = plan->values.back();
+    // A row that was cut may have had the only one.
+    if (plan != nullptr && !plan->values.empty()) found.planned = plan->values.back();
   }
   if (counter.key == "steps") count_ends(value);
   if (count_past_thousands(value)) {
