@@ -258,12 +258,12 @@ double Predictor::gittins_rank(int job) const {
 /// The numerators of gittins_rank() fall as more is done; so do its denominators, as the cell where
 /// that falls loses weight. So the numerators now over the denominators at the end of that cell are
 /// a ceiling until then.
-double Predictor::rank_ceiling(int job) const {
+Predictor::Ceiling Predictor::rank_ceiling(int job) const {
   const double done = cluster_.done(job);
-  if (sigma_ == 0) return std::max(0.0, total(job) - done);
+  if (sigma_ == 0) return {std::max(0.0, total(job) - done)};
   WorkLaw& law = law_of(job);
-  if (law.empty) return std::max(1.0, done);
-  if (law.ceiling.holds(done)) return law.ceiling.value;
+  if (law.empty) return {std::max(1.0, done)};
+  if (law.ceiling.holds(done)) return {law.ceiling.value, law.ceiling.until};
   const Left known = left_of(law, done);
   double best = std::numeric_limits<double>::infinity();
   double p = 0;
@@ -276,7 +276,7 @@ double Predictor::rank_ceiling(int job) const {
     if (least > best * known.weight) break;
   }
   law.ceiling = {done, law.edge[known.first + 1], best * (1 + kRoundingSlack)};
-  return law.ceiling.value;
+  return {law.ceiling.value, law.ceiling.until};
 }
 
 Predictor::Outlook Predictor::outlook(int job) const {

@@ -65,8 +65,12 @@ class Predictor {
   /// inf over d of E[min(S, d)] / P(S <= d) of the remaining work S in ticks.
   [[nodiscard]] double gittins_rank(int job) const;
 
-  /// No less than gittins_rank(). Kept while the job stays in a cell of its law.
-  [[nodiscard]] double rank_ceiling(int job) const;
+  /// No less than gittins_rank(), and so until so much work is done if what is known of durations
+  /// stays as it is: while the job stays in a cell of its law.
+  struct Ceiling {
+    double rank = 0, until = -1;
+  };
+  [[nodiscard]] Ceiling rank_ceiling(int job) const;
 
   /// gittins_rank(), and log(q75 / q25) of the remaining work over that of a normal law.
   struct Outlook {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "simulate/cluster.hpp"
 #include "simulate/forecasts.hpp"
@@ -108,11 +110,12 @@ struct LedRank {
 /// that is still needed (Gittins 1989; for gangs as in Tiresias), or of the time, where that leads.
 struct GittinsRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  explicit GittinsRank(Cluster& e) : cluster(e), predict(e), leader(e) {}
+  explicit GittinsRank(Cluster& e) : cluster(e), predict(e), leader(e), ceilings(e.runs.size()) {}
   bool refresh() {
     const bool learned = predict.refresh();
     const bool led = leader.refresh([&](int job) { return predict.likely(job); });
     cluster.by_gpu_time = leader.by_gpu_time();
+    if (learned || led) ++changes;
     return learned || led;
   }
   [[nodiscard]] double left(int job, double p) const {
@@ -121,15 +124,33 @@ struct GittinsRank {
   [[nodiscard]] double waiting(int job) const { return key(predict.gittins_rank(job), job); }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
   [[nodiscard]] double ceiling(const Running& running) const {
-    return key(predict.rank_ceiling(running.job), running.job);
+    KnownCeiling& known = ceilings[running.job];
+    const bool holds = known.finishes == running.finishes && known.changes == changes;
+    if (holds && cluster.now < known.until) return known.key;
+    const Predictor::Ceiling now = predict.rank_ceiling(running.job);
+    const Run& run = cluster.runs[running.job];
+    // In ticks, and not so long that rounding could count.
+    const double length = (now.until - cluster.done(running.job)) / run.rate * (1 - 1e-9) - 2;
+    known = {running.finishes, cluster.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15)),
+             changes, key(now.rank, running.job)};
+    return known.key;
   }
   [[nodiscard]] double key(double rank, int job) const {
     const Run& run = cluster.runs[job];
     return rank / run.fastest * leader.factor(run.gpus);
   }
+  /// Ceiling of a job in a run that ends at `finishes` if it is left alone: so does no other run of
+  /// it but one that goes on alike. An event looks at it, and at no more, for most running jobs.
+  struct KnownCeiling {
+    Tick finishes = kNever, until = 0;
+    std::int64_t changes = 0;
+    double key = 0;
+  };
   Cluster& cluster;
   Predictor predict;
   Leader leader;
+  mutable std::vector<KnownCeiling> ceilings;  ///< of each job
+  std::int64_t changes = 0;                    ///< of all keys
 };
 
 }  // namespace glidepath::detail
