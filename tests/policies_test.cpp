@@ -516,39 +516,6 @@ TEST(PlannerOptionsTest, WithoutAskingAnythingRunsWhereThePlannerWouldLeaveIt) {
   }
 }
 
-/// 700 jobs on three tiers of nodes, which can do a tenth of them while they come.
-Workload crowd(std::uint64_t seed) {
-  const detail::Rng rng{seed};
-  Workload out;
-  out.tiers = {{.name = "a", .nodes = 8, .gpus_per_node = 8},
-               {.name = "b", .nodes = 10, .gpus_per_node = 4},
-               {.name = "c", .nodes = 12, .gpus_per_node = 2}};
-  for (int i = 0; i < 700; ++i) {
-    const auto id = static_cast<std::uint64_t>(i);
-    WorkloadJob& job = out.jobs.emplace_back();
-    job.id = i;
-    job.gpus = 1 << rng.bits(id, 0) % 4;
-    job.duration_s = std::exp(7 + 1.5 * rng.normal(id, 1));
-    job.submit_s = 10 * i;
-  }
-  return out;
-}
-
-TEST(PlannerOptionsTest, InACrowdAPlanIsKeptAndChangedByWhatCameAndWent) {
-  for (const bool in_nodes : {false, true}) {
-    const Workload workload = crowd(in_nodes ? 1 : 2);
-    SimulationOptions options;
-    options.in_nodes = in_nodes;
-    const Simulation kept = simulate(workload, "best_value", options);
-    options.planner = PlanOptions{};  // plans anew at each event
-    const Simulation anew = simulate(workload, "best_value", options);
-    EXPECT_TRUE(all_finished(kept));
-    expect_capacities_kept(workload, kept);
-    EXPECT_LE(kept.mean_jct_s, anew.mean_jct_s);
-    EXPECT_NE(kept.spans, anew.spans);
-  }
-}
-
 TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
   Workload workload = random_workload(4, 80, 8);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {

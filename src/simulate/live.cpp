@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "common/require.hpp"
 #include "plan/check.hpp"
 #include "plan/value.hpp"
-#include "simulate/kept_plan.hpp"
 #include "simulate/observer.hpp"
 
 namespace glidepath::detail {
@@ -133,7 +131,6 @@ struct LiveRules {
   Gangs gangs = Gangs::stay;
   bool rests = false;   ///< it changes nothing where each job runs on its fastest tier
   bool starts = false;  ///< one more that can start on its fastest does so, beside all of these
-  bool keeps = false;   ///< the plan before may be kept, changed by what came and went
   /// The limits in time of the planner: at their ends it decides again.
   double min_run_s = 0, max_wait_s = kInfinity;
 };
@@ -149,9 +146,7 @@ class Live {
         wishes_(cluster.runs.size()),
         session_(cluster.options.session_s
                      ? std::max<Tick>(1, cluster.ticks(*cluster.options.session_s))
-                     : kNever) {
-    if (rules.keeps) kept_.emplace(cluster);
-  }
+                     : kNever) {}
 
   void arrive(int job) { observer_.arrive(job); }
 
@@ -177,7 +172,7 @@ class Live {
   }
 
   void schedule() {
-    if (observer_.live().empty() || (rules_.rests && settles_at_best()) || follows()) return;
+    if (observer_.live().empty() || (rules_.rests && settles_at_best())) return;
     const Plan plan = policy_(observer_.snapshot());
     cluster_.fallback.note(plan.fallback);
     for (const std::int64_t id : plan.stop) {
@@ -187,7 +182,6 @@ class Live {
       leave(job);
     }
     read_plan(plan, cluster_, observer_, wishes_);
-    if (kept_) kept_->renew(plan.prices);
     suspend_others();
     start_wanted();
     if (session_ == kNever) return;
@@ -248,19 +242,6 @@ class Live {
     return start_at_best(*std::find_if(observer_.live().rbegin(), observer_.live().rend(), waits));
   }
 
-  /// Whether the plan before could be kept, and was carried out.
-  bool follows() {
-    if (!kept_ || !kept_->follow(observer_.live())) return false;
-    wishes_.clear();
-    for (const KeptPlan::Item& item : kept_->items()) {
-      if (item.tier < 0) continue;
-      (void)wishes_.add(item.job, {item.tier, cluster_.submitted(item.job).gpus});
-    }
-    suspend_others();
-    start_wanted();
-    return true;
-  }
-
   bool start_at_best(int job) {
     const WorkloadJob& submitted = cluster_.submitted(job);
     if (submitted.weight == 0) return false;
@@ -317,7 +298,6 @@ class Live {
   Observer observer_;
   LiveRules rules_;
   Wishes wishes_;
-  std::optional<KeptPlan> kept_;
   Tick session_;
   std::unordered_map<int, Tick> session_end_;
   std::vector<std::pair<Tick, int>> suspended_;
@@ -409,7 +389,6 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
             {.gangs = traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay,
              .rests = rests(cluster, traits),
              .starts = rests(cluster, traits) && starts_alike(cluster),
-             .keeps = rests(cluster, traits) && starts_alike(cluster) && KeptPlan::serves(cluster),
              .min_run_s = plans.limits.min_run_s,
              .max_wait_s = plans.dynamics.max_wait_s});
   asked = &live;
