@@ -17,6 +17,7 @@
 #include "trace/readers/names.hpp"
 #include "trace/readers/rows.hpp"
 #include "trace/readers/text.hpp"
+#include "trace/return_name.hpp"
 
 namespace glidepath {
 namespace {
@@ -341,6 +342,12 @@ TEST(NamesTest, SayWhichMetricIsReadAndWhichWayIsBetter) {
   EXPECT_EQ(detail::direction_by_name("val/Accuracy@1"), Direction::max);
   EXPECT_EQ(detail::direction_by_name("bits_per_byte"), Direction::min);
   EXPECT_EQ(detail::direction_by_name("mapping"), std::nullopt);
+  for (const auto* name : {"rollout/ep_rew_mean", "mean return of 32 episodes", "Reward", "EpRet"}) {
+    EXPECT_TRUE(detail::is_return_by_name(name)) << name;
+  }
+  for (const auto* name : {"", "accuracy", "rewards/accuracies", "returned", "retrieval mAP"}) {
+    EXPECT_FALSE(detail::is_return_by_name(name)) << name;
+  }
   EXPECT_EQ(detail::reached_by_name("train_accuracy"), "curve");
   EXPECT_EQ(detail::reached_by_name("wer"), "point");
 }

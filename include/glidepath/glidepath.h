@@ -67,8 +67,9 @@ typedef struct glidepath_trace_t {
   size_t size;
   size_t points;
   const double *step, *loss, *weight, *lr;
-  const char *name, *metric; /**< of traces that were read; not used where a trace is taken */
-  const char* direction;     /**< "min" or "max"; NULL = "min" */
+  const char* name;      /**< of traces that were read; not used where a trace is taken */
+  const char* metric;    /**< NULL where it has no name; a return is no percentage */
+  const char* direction; /**< "min" or "max"; NULL = "min" */
   double planned_steps; /**< where the run ends by its own plan; NaN where unknown; not used where a
                              trace is taken */
   /** As glidepath_traces_get shows them, of a trace that was read: they live as long as its handle.

@@ -35,6 +35,7 @@ enum class Direction : std::uint8_t { min, max };
 struct TraceView {
   std::span<const double> step{}, loss{}, weight{}, lr{};
   const Settings* settings = nullptr;  ///< null where none are known
+  std::string_view metric{};           ///< empty where it has no name; a return is no percentage
 };
 
 /// One training run, owned. `lr` and `wall_seconds` are empty where they were not recorded, and NaN
@@ -48,7 +49,7 @@ struct Trace {
   Settings settings{};                    ///< finite numbers and words
   std::vector<std::string> notes{};       ///< what a reader repaired, a sentence each
 
-  [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr, &settings}; }
+  [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr, &settings, metric}; }
 };
 
 /// The two ends of a schedule: how many steps its warm-up from a rate of 0 takes, its final rate.

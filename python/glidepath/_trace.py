@@ -84,7 +84,8 @@ class Trace(Result):
     name : str, optional
         What reports call the run.
     metric : str, optional
-        What `loss` holds, as its log calls it: axis labels and tables use it.
+        What `loss` holds, as its log calls it: axis labels and tables use it. A rising metric
+        within [0, 100] is forecast as a percentage, unless its name calls it a return or reward.
     direction : {"min", "max"}, optional
         Whether the metric is better when low, as a loss is, or when high, as an accuracy is.
     planned_steps : float, optional

@@ -27,7 +27,8 @@ GivenTrace trace_of(const glidepath_trace_t* given) {
   return {.view = {column(trace.step, trace.points, "trace: step"),
                    column(trace.loss, trace.points, "trace: loss"),
                    column_or_empty(trace.weight, trace.points),
-                   column_or_empty(trace.lr, trace.points), settings_of(trace.settings)},
+                   column_or_empty(trace.lr, trace.points), settings_of(trace.settings),
+                   trace.metric == nullptr ? std::string_view{} : std::string_view(trace.metric)},
           .direction = direction_of(trace.direction)};
 }
 

@@ -13,6 +13,7 @@
 #include "common/statistics.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/noise.hpp"
+#include "trace/return_name.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -60,7 +61,8 @@ void pull_in_spikes(std::vector<double>& z, double limit) {
 }
 
 /// Lower-is-better values: a rising metric in [0, 1] or [0, 100] becomes its distance from the top.
-Coordinate oriented(double lowest, double highest, Direction direction) {
+/// A return above 1 has no top: that of a pole held for 20 steps is no percentage.
+Coordinate oriented(double lowest, double highest, Direction direction, std::string_view metric) {
   Coordinate c;
   c.floor = -kInfinity;
   c.ceiling = kInfinity;
@@ -69,7 +71,7 @@ Coordinate oriented(double lowest, double highest, Direction direction) {
     return c;
   }
   c.sign = -1;
-  if (lowest >= 0 && highest <= 100) {
+  if (lowest >= 0 && highest <= (is_return_by_name(metric) ? 1 : 100)) {
     c.floor = 0;
     c.ceiling = highest <= 1 ? 1 : 100;
     c.offset = c.ceiling;
@@ -251,13 +253,13 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
     const bool ends_finite = total == 0 || std::isfinite(trace.loss[total - 1]);
     p.status = ends_finite ? ForecastStatus::too_few_points : ForecastStatus::not_finite;
     p.step_shift = step_shift(trace.step);
-    p.coordinate = oriented(0, 1, direction);
+    p.coordinate = oriented(0, 1, direction, trace.metric);
     p.coordinate.logarithmic = false;
     return p;
   }
   others.include(loss.of.lowest);
   others.include(loss.of.highest);
-  p.coordinate = oriented(others.lowest, others.highest, direction);
+  p.coordinate = oriented(others.lowest, others.highest, direction, trace.metric);
   p.step.reserve(loss.points);
   p.z.reserve(loss.points);
   p.count.reserve(loss.points);
@@ -297,7 +299,8 @@ Coordinate pooled_coordinate(std::span<const Trace* const> runs) {
   }
   const Direction direction = runs.empty() ? Direction::min : runs.front()->direction;
   if (all.points == 0) all.of = {0, 1};
-  Coordinate c = oriented(all.of.lowest, all.of.highest, direction);
+  const std::string_view metric = runs.empty() ? std::string_view{} : runs.front()->metric;
+  Coordinate c = oriented(all.of.lowest, all.of.highest, direction, metric);
   std::vector<double> ends{c.sign * all.of.lowest + c.offset, c.sign * all.of.highest + c.offset};
   into_z(ends, {}, 0, c);
   return c;

@@ -111,7 +111,8 @@ std::vector<Outcome> outcomes_of(const Trace& run, std::size_t seen, double rang
   std::vector<double> steps;
   for (const auto& [i, horizon] : points) steps.push_back(run.step[i]);
   check_interrupt();
-  const TraceView known{{run.step.data(), seen}, {run.loss.data(), seen}, {}};
+  const TraceView known{
+      {run.step.data(), seen}, {run.loss.data(), seen}, {}, {}, nullptr, run.metric};
   const Predicted predicted = predict_law(known, steps, steps.size(), options, Use::intervals);
   const bool other = predicted.scheduled != (options.schedule != nullptr);
   if (predicted.prepared.status != ForecastStatus::good || other) return {};

@@ -22,7 +22,7 @@ class Counted {
       weight_.push_back(trace.weight[i]);
       if (!trace.lr.empty()) lr_.push_back(trace.lr[i]);
     }
-    view_ = {step_, loss_, weight_, lr_, trace.settings};
+    view_ = {step_, loss_, weight_, lr_, trace.settings, trace.metric};
   }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;

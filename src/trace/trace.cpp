@@ -45,7 +45,7 @@ void require_equal_lengths(const TraceView& trace) {
 void validate(TraceView trace) {
   using detail::refuse;
   require_equal_lengths(trace);
-  const auto& [step, loss, weight, lr, settings] = trace;
+  const auto& [step, loss, weight, lr, settings, metric] = trace;
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (!detail::is_step(step[i])) {
       refuse("trace: step[", i, "] is ", step[i], ", expected ", detail::kStepRange);
@@ -73,9 +73,12 @@ TraceView until(TraceView trace, double step) {
   if (std::isnan(step)) detail::refuse("until: step is nan, expected a number");
   require_equal_lengths(trace);
   const std::size_t kept = std::ranges::upper_bound(trace.step, step) - trace.step.begin();
-  return {trace.step.first(kept), trace.loss.first(kept),
+  return {trace.step.first(kept),
+          trace.loss.first(kept),
           trace.weight.empty() ? trace.weight : trace.weight.first(kept),
-          trace.lr.empty() ? trace.lr : trace.lr.first(kept), trace.settings};
+          trace.lr.empty() ? trace.lr : trace.lr.first(kept),
+          trace.settings,
+          trace.metric};
 }
 
 }  // namespace glidepath

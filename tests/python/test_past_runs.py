@@ -580,7 +580,7 @@ def test_returns_of_past_runs_tell_that_a_hundred_is_no_bound() -> None:
     t = np.arange(1.0, 601.0)
 
     def run(pace: float) -> gp.Trace:
-        return gp.Trace(t, 20 + pace * t, direction="max", metric="return")
+        return gp.Trace(t, 20 + pace * t, direction="max", metric="score")
 
     past = gp.PastRuns([run(pace) for pace in (0.9, 0.95, 1.0, 1.05, 1.1)] * 4)
     seen = run(1.0).until(60)

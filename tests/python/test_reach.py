@@ -286,6 +286,32 @@ def test_the_steps_left_of_a_resumed_run_are_those_of_its_own_clock() -> None:
 
 def test_a_target_above_a_hundred_tells_that_the_metric_is_no_percentage() -> None:
     t = np.arange(1.0, 61.0)
-    rising = gp.Trace(t, 20 + t, direction="max", metric="return")
+    rising = gp.Trace(t, 20 + t, direction="max", metric="score")
     assert gp.reach(rising, 150, budget=600).prob_by(600) > 0.5
     assert gp.forecast(rising, [600.0]).quantile(0.9)[0] < 100  # by itself it may be one
+
+
+@pytest.mark.parametrize("metric", ["rollout/ep_rew_mean", "mean return of 32 episodes", "Reward"])
+def test_a_return_is_no_percentage(metric: str) -> None:
+    t = np.arange(1.0, 61.0)
+    rising = gp.Trace(t, 20 + t, direction="max", metric=metric)
+    ahead = gp.forecast(rising, [600.0])
+    assert ahead.median[0] > 100
+    other = gp.Trace(t, -20 - t, metric="cost")  # the same, turned round
+    np.testing.assert_allclose(ahead.quantiles, -gp.forecast(other, [600.0]).quantiles[::-1])
+    stays = gp.Trace(t, (20 + t) / 100, direction="max", metric=metric)
+    assert gp.forecast(stays, [600.0]).quantile(0.95)[0] <= 1  # a share of successes
+
+
+def test_past_returns_and_returns_that_hardly_began_are_no_percentages() -> None:
+    t = np.arange(1.0, 61.0)
+    runs = [gp.Trace(t, k + t, direction="max", metric="reward", name=str(k)) for k in range(6)]
+    past = gp.PastRuns(runs)
+    for points in (1, 2, 10):
+        live = gp.Trace(t[:points], 20 + t[:points], direction="max", metric="reward")
+        same = gp.Trace(t[:points], -20 - t[:points])
+        turned = gp.PastRuns([gp.Trace(t, -run.loss, name=run.name) for run in runs])
+        np.testing.assert_allclose(
+            gp.forecast(live, [60.0], past=past).quantiles,
+            -gp.forecast(same, [60.0], past=turned).quantiles[::-1],
+        )

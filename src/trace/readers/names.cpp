@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/readers/text.hpp"
+#include "trace/return_name.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -427,6 +428,11 @@ std::optional<Direction> direction_by_name(std::string_view name) {
   }
   if (has_word(key, kScoreWords) || is_return(key) || is_mean_return(key)) return Direction::max;
   return {};
+}
+
+bool is_return_by_name(std::string_view name) {
+  const std::string key = normal(name);
+  return (has_word(key, kReturns) || is_return(key)) && !contains(key, "accurac");
 }
 
 std::string_view reached_by_name(std::string_view name) {
