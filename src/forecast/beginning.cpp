@@ -305,6 +305,7 @@ bool begin(const Prepared& p, const Settings* settings, const PastRuns& past, La
 
 void mix_in_beginnings(const Prepared& p, const Settings* settings, const PastRuns& past,
                        double likeness, Law& law) {
+  if (starts_late(p.step, p.count)) return;  // few points of a run that was resumed, not begun
   const double points = static_cast<double>(p.step.size()) / kBegunPoints;
   const bool taught = settings != nullptr && !settings->empty() && !past.relevance().empty();
   const double share = (taught ? 1.0 : likeness) / (points * points + 1);

@@ -576,6 +576,13 @@ def test_past_runs_that_ended_where_another_arrived_were_not_there_yet() -> None
         assert law.prob_by(300) == pytest.approx(0.1)
 
 
+def test_a_log_that_begins_late_is_not_taken_for_a_run_that_has_just_begun() -> None:
+    t = np.arange(1.0, 101.0)
+    past = [gp.Trace(t, 0.3 + (3 + 0.1 * k) * np.exp(-t / (60 + 2 * k))) for k in range(12)]
+    settled = gp.Trace(t[49:53], [1.0, 0.999, 1.001, 1.0])
+    assert gp.forecast(settled, [100.0], past=past).quantile(0.1)[0] > 0.9  # the others halve
+
+
 def test_returns_of_past_runs_tell_that_a_hundred_is_no_bound() -> None:
     t = np.arange(1.0, 601.0)
 
