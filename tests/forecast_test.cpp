@@ -18,6 +18,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/require.hpp"
 #include "common/rng.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
@@ -493,12 +494,14 @@ struct WithCommas : std::numpunct<char> {
   [[nodiscard]] std::string do_grouping() const override { return "\3"; }
 };
 
-TEST(ForecastTest, TheTableIsReadAlikeWhateverTheLocaleOfTheProgram) {
+TEST(ForecastTest, TheTableIsReadAndSentencesAreSpelledAlikeWhateverTheLocaleOfTheProgram) {
   const std::locale before =
       std::locale::global(std::locale(std::locale::classic(), new WithCommas));
   std::shared_ptr<const ForecastConstants> read;
   const std::string refused = refusal([&] { read = read_constants(detail::learned_table()); });
+  const std::string spelled = detail::sentence("at step ", 1234.5);
   std::locale::global(before);
+  EXPECT_EQ(spelled, "at step 1234.5");
   ASSERT_NE(read, nullptr) << refused;
   EXPECT_EQ(read->shapes, detail::learned_constants().shapes);
   EXPECT_EQ(read->temper, detail::learned_constants().temper);

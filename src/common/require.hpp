@@ -3,15 +3,18 @@
 
 #include "glidepath/error.hpp"
 
+#include <locale>
 #include <sstream>
 #include <string>
 
 namespace glidepath::detail {
 
-/// Joins its arguments into one sentence; doubles with the digits that name them exactly enough.
+/// Joins its arguments into one sentence; doubles with the digits that name them exactly enough,
+/// whatever the program's locale.
 template <class... Parts>
 std::string sentence(const Parts&... parts) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   out.precision(12);
   (out << ... << parts);
   return out.str();

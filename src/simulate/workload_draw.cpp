@@ -3,10 +3,9 @@
 #include "glidepath/simulate.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "common/require.hpp"
 #include "common/rng.hpp"
 #include "simulate/workload_tables.hpp"
+#include "trace/readers/text.hpp"
 
 namespace glidepath {
 namespace {
@@ -95,9 +95,9 @@ class Habits {
 double rounded(double value, double unit) { return std::nearbyint(value / unit) * unit; }
 
 double written(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return std::strtod(text, nullptr);
+  const std::string text = detail::general(value, 10);
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 }  // namespace

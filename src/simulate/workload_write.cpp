@@ -3,9 +3,8 @@
 #include "glidepath/simulate.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <utility>
@@ -13,16 +12,17 @@
 
 #include "common/csv.hpp"
 #include "common/numbers.hpp"
+#include "trace/readers/text.hpp"
 
 namespace glidepath {
 namespace {
 
 /// The shorter of two texts that are read back to the number.
 std::string exact(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  if (std::strtod(text, nullptr) != value) std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
+  const std::string text = detail::general(value, 10);
+  double back = 0;
+  std::from_chars(text.data(), text.data() + text.size(), back);
+  return back == value ? text : detail::general(value, 17);
 }
 
 /// The rows of a table, which close() writes.
