@@ -657,6 +657,18 @@ def test_streams_that_are_closed_or_full_change_no_other_exit_code(
     assert subprocess.run(command, shell=True, env=environment, check=False).returncode == code
 
 
+def test_an_answer_stands_where_stderr_cannot_take_the_hint_beside_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["step,loss", *(f"{n},{2 + n**-0.5}" for n in range(1, 60))]))
+    command = f"{sys.executable} -m glidepath forecast {log} --target 2.1 2>/dev/full"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        command, shell=True, env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "reaches 2.1" in done.stdout
+
+
 def test_a_malformed_row_is_named_by_file_and_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -46,8 +46,9 @@ def shown(text: str, style: str = "") -> Text:
 
 
 def say(sentence: str, *, to: Console = stdout, style: str = "") -> None:
-    """Print a sentence on one line."""
-    to.print(shown(sentence, style), highlight=False, soft_wrap=True)
+    """Print a sentence on one line; where stderr cannot take it, the answer on stdout stands."""
+    with suppress(OSError) if to is stderr else nullcontext():
+        to.print(shown(sentence, style), highlight=False, soft_wrap=True)
 
 
 def emit(document: Any) -> None:
