@@ -112,7 +112,7 @@ struct Asked {
     remembers.refresh();
     looks_up.refresh();
     for (const Running& running : cluster.running) {
-      const double ceiling = remembers.rank_ceiling(running.job);
+      const double ceiling = remembers.rank_ceiling(running.job).rank;
       const double rank = looks_up.gittins_rank(running.job);
       EXPECT_LE(rank, ceiling) << running.job << " at " << cluster.now;
       times += rank > 0 ? ceiling / rank : 1;

@@ -918,6 +918,19 @@ TEST(ForecastTest, ALogThatBeginsLateIsForecastAlikeBesideAPastRunOfAnotherKind)
   }
 }
 
+TEST(ReachTest, TheNameOfTheMetricSaysHowALogIsRead) {
+  Trace noisy = power_law(200, 1, 1, 0.5, 0.05);
+  const auto by = [&](std::string metric, std::optional<ReachedBy> reached_by) {
+    noisy.metric = std::move(metric);
+    return reach(noisy.view(), 1.02, 1000, {.reached_by = reached_by}).cdf;
+  };
+  const auto curve = by("loss", ReachedBy::curve), point = by("loss", ReachedBy::point);
+  ASSERT_NE(curve, point);
+  EXPECT_EQ(by("loss", {}), curve);
+  EXPECT_EQ(by("val_loss", {}), point);
+  EXPECT_EQ(by("val_loss", ReachedBy::curve), curve);
+}
+
 TEST(ReachTest, TargetAlreadyMetIsReachedWhereItWasMet) {
   const Trace trace = power_law(50, 1, 1, 0.5, 0);
   const Reach r = reach(trace.view(), trace.loss[19], 1000, {.reached_by = ReachedBy::point});

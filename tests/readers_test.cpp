@@ -17,7 +17,7 @@
 #include "trace/readers/names.hpp"
 #include "trace/readers/rows.hpp"
 #include "trace/readers/text.hpp"
-#include "trace/return_name.hpp"
+#include "trace/metric_name.hpp"
 
 namespace glidepath {
 namespace {

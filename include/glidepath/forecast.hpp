@@ -105,7 +105,7 @@ class PastRuns {
 /// `level_window` logged values is at or beyond it; values that are not finite do not count.
 enum class ReachedBy : std::uint8_t {
   curve,  ///< by its level: noise, such as that of a lucky batch, decides nothing
-  point   ///< by one logged value, for evaluations: the window is 1
+  point   ///< by one logged value, of evaluations and scores: the window is 1
 };
 [[nodiscard]] std::string_view name(ReachedBy reached_by) noexcept;  ///< "curve" or "point"
 /// Throws InputError on any other text.
@@ -130,7 +130,7 @@ struct ForecastOptions {
   /// In (0, 1), increasing; empty = default_levels(). Refused by reach() and best_so_far().
   std::span<const double> levels{};
   Direction direction = Direction::min;
-  std::optional<ReachedBy> reached_by{};  ///< empty = curve; refused by forecast(), which has none
+  std::optional<ReachedBy> reached_by{};  ///< empty = by the metric's name; not of forecast()
   std::shared_ptr<const ForecastConstants> constants{};  ///< empty = the learned table
 };
 

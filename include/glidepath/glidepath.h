@@ -137,7 +137,7 @@ typedef struct glidepath_forecast_options_t {
   const double* levels; /**< of the quantiles, in (0, 1), increasing; NULL = 0.05, 0.10 ... 0.95 */
   size_t level_count;
   const char* direction;  /**< "max" for an accuracy; NULL = that of the trace */
-  const char* reached_by; /**< not of forecast: "point" for evaluations; NULL = "curve" */
+  const char* reached_by; /**< not of forecast: "curve" or "point"; NULL = by the metric */
 } glidepath_forecast_options_t;
 
 typedef struct glidepath_forecast_t glidepath_forecast_t;

@@ -174,24 +174,24 @@ std::vector<Reach> reach_traces(const AnyTraces& traces, const DoubleArray& targ
                                 const DoubleArray& budgets, const Maybe<Schedule>& schedule,
                                 const Maybe<PastRuns>& past, const std::string& direction,
                                 const Maybe<ForecastConstants>& constants,
-                                const std::string& reached_by, int threads) {
+                                const std::optional<std::string>& reached_by, int threads) {
   const std::vector<Trace> runs = traces_of(traces);
   std::vector<TraceView> views;
   for (const Trace& run : runs) views.push_back(run.view());
   ForecastOptions options = options_of(schedule, past, {}, direction, constants);
-  options.reached_by = reached_by_named(reached_by);
+  if (reached_by) options.reached_by = reached_by_named(*reached_by);
   const Execution execution = execution_of(threads);
   const LongCall call;
   return reach_batch(views, view(targets), view(budgets), options, execution);
 }
 
 BestSoFar best_of_trace(const AnyTrace& trace, double budget, const Maybe<Schedule>& schedule,
-                        const Maybe<PastRuns>& past, const std::string& reached_by,
+                        const Maybe<PastRuns>& past, const std::optional<std::string>& reached_by,
                         const Maybe<ForecastConstants>& constants) {
   const Trace run = trace_of(trace);
   ForecastOptions options = options_of(schedule, past, {}, "min", constants);
   options.direction = run.direction;
-  options.reached_by = reached_by_named(reached_by);
+  if (reached_by) options.reached_by = reached_by_named(*reached_by);
   const LongCall call;
   return best_so_far(run.view(), budget, options);
 }

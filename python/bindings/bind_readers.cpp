@@ -16,6 +16,7 @@
 #include "long_call.hpp"
 #include "path.hpp"
 #include "record.hpp"
+#include "trace/metric_name.hpp"
 #include "trace/readers/column_names.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/log_file.hpp"

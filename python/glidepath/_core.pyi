@@ -1807,7 +1807,7 @@ def best_so_far(
     budget: Float,
     schedule: ScheduleRecord | None,
     past: PastRunsRecord | None,
-    reached_by: str,
+    reached_by: str | None,
     constants: ForecastConstants | None,
 ) -> BestSoFarRecord: ...
 def catalogue() -> list[Gpu]:
@@ -1997,7 +1997,7 @@ def reach_batch(
     past: PastRunsRecord | None,
     direction: str,
     constants: ForecastConstants | None,
-    reached_by: str,
+    reached_by: str | None,
     threads: Int,
 ) -> list[ReachRecord]: ...
 def reached_by_name(name: str) -> str: ...

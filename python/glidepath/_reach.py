@@ -14,7 +14,7 @@ from glidepath import _core, _words
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._arguments import checked, number_of
 from glidepath._columns import Floats, values_of
-from glidepath._core import InputError, reached_by_name
+from glidepath._core import InputError
 from glidepath._past_runs import constants_of, past_of
 from glidepath._results import Recorded
 from glidepath._schedule import schedule_record
@@ -283,8 +283,8 @@ def reach_batch(
     Raises
     ------
     InputError
-        As for `reach`, when the runs have different directions or different readings by name, or
-        when there is neither one target nor one for each run.
+        As for `reach`, when the runs have different directions, or when there is neither one target
+        nor one for each run.
     """
     runs = as_traces(traces, "reach_batch")
     steps = [_planned("reach", run) for run in runs] if budgets is None else budgets
@@ -344,7 +344,7 @@ def best_so_far(
         budget=_planned("best_so_far", trace) if budget is None else number_of(budget),
         schedule=schedule_record(schedule),
         past=past_of(past),
-        reached_by=reached_by_name(trace.metric) if reached_by is None else reached_by,
+        reached_by=reached_by,
         constants=constants_of(constants),
     )
     return BestSoFar._of(record)
@@ -366,12 +366,6 @@ def _reach(
     directions = {run.direction for run in runs} or {"min"}
     if len(directions) > 1:
         raise InputError(f"{verb}: the traces mix directions 'min' and 'max'")
-    readings = {reached_by_name(run.metric) for run in runs} if reached_by is None else {reached_by}
-    if len(readings) > 1:
-        raise InputError(
-            f"{verb}: of some metrics a target is reached by the curve, of others by a point: "
-            "give reached_by"
-        )
     records = _core.reach_batch(
         runs,
         targets,
@@ -380,7 +374,7 @@ def _reach(
         past=past_of(past),
         direction=directions.pop(),
         constants=constants_of(constants),
-        reached_by=readings.pop() if readings else _core.READING,
+        reached_by=reached_by,
         threads=threads,
     )
     return [Reach._of(record) for record in records]

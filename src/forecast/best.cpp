@@ -89,7 +89,8 @@ bool improvable(const detail::Coordinate& c, double best) {
 
 }  // namespace
 
-BestSoFar best_so_far(TraceView given, double budget, const ForecastOptions& options) {
+BestSoFar best_so_far(TraceView given, double budget, const ForecastOptions& asked) {
+  const ForecastOptions options = detail::read_by(given.metric, asked);
   validate(given);
   const detail::Counted counted(given);
   const TraceView trace = counted.view();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/names.hpp"
+#include "trace/metric_name.hpp"
 
 namespace glidepath {
 namespace {
@@ -25,6 +26,12 @@ void detail::refuse_unknown(ReachedBy reached_by, std::string_view what) {
 ReachedBy reached_by_named(std::string_view text) {
   return detail::value_named<ReachedBy>(kReadings, text, "reached_by is '",
                                         "', expected curve or point");
+}
+
+ForecastOptions detail::read_by(std::string_view metric, const ForecastOptions& options) {
+  ForecastOptions read = options;
+  if (!read.reached_by) read.reached_by = reached_by_named(reached_by_name(metric));
+  return read;
 }
 
 std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept {

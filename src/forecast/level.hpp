@@ -18,6 +18,8 @@ void refuse_unknown(ReachedBy reached_by, std::string_view what);
 [[nodiscard]] inline ReachedBy reading(const ForecastOptions& options) {
   return options.reached_by.value_or(ReachedBy::curve);
 }
+/// The options for a run of this metric, whose name says how it is read where they do not.
+[[nodiscard]] ForecastOptions read_by(std::string_view metric, const ForecastOptions& options);
 
 /// Takes what a run logs, value by value, and says when it has reached its target.
 struct Level {

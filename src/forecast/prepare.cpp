@@ -13,7 +13,7 @@
 #include "common/statistics.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/noise.hpp"
-#include "trace/return_name.hpp"
+#include "trace/metric_name.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -201,8 +201,9 @@ void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOpt
   if (options.schedule != nullptr) options.schedule->validate();
 }
 
-Reach reach(TraceView given, double target, double budget, const ForecastOptions& options) {
+Reach reach(TraceView given, double target, double budget, const ForecastOptions& asked) {
   validate(given);
+  const ForecastOptions options = detail::read_by(given.metric, asked);
   const detail::Counted counted(given);
   const TraceView trace = counted.view();
   if (std::isnan(target)) detail::refuse("reach: target is nan, expected a number");

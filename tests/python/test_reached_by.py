@@ -90,12 +90,11 @@ def test_the_name_of_the_metric_says_by_what_a_target_is_reached(
         )
 
 
-def test_a_batch_is_read_in_one_way_or_refused_in_a_sentence() -> None:
+def test_a_batch_reads_each_run_by_the_name_of_its_metric_or_all_as_it_is_asked_to() -> None:
     runs = [noisy(metric="loss"), noisy(metric="val_loss")]
-    with pytest.raises(
-        gp.InputError, match=r"by the curve, of others by a point: give reached_by$"
-    ):
-        gp.reach_batch(runs, TARGET, budgets=900)
+    by_name = gp.reach_batch(runs, TARGET, budgets=900)
+    assert by_name == [gp.reach(run, TARGET, budget=900) for run in runs]
+    assert by_name[0] != by_name[1]
     by_point = gp.reach_batch(runs, TARGET, budgets=900, reached_by="point")
     assert by_point[0] == by_point[1] == gp.reach(runs[1], TARGET, budget=900)
     with pytest.raises(gp.InputError, match=r"^reached_by is 'level', expected curve or point$"):

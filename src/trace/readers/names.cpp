@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trace/readers/text.hpp"
-#include "trace/return_name.hpp"
+#include "trace/metric_name.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -77,7 +77,4 @@ using Points = std::vector<std::pair<std::string, double>>;
 /// Which way is better by the name alone, where it says so.
 [[nodiscard]] std::optional<Direction> direction_by_name(std::string_view name);
 
-/// By what a target is reached: "point" of evaluations and scores, else "curve".
-[[nodiscard]] std::string_view reached_by_name(std::string_view name);
-
 }  // namespace glidepath::detail
