@@ -13,11 +13,11 @@
 
 #include "common/rng.hpp"
 #include "temporary_files.hpp"
+#include "trace/metric_name.hpp"
 #include "trace/readers/json.hpp"
 #include "trace/readers/names.hpp"
 #include "trace/readers/rows.hpp"
 #include "trace/readers/text.hpp"
-#include "trace/metric_name.hpp"
 
 namespace glidepath {
 namespace {
@@ -342,7 +342,8 @@ TEST(NamesTest, SayWhichMetricIsReadAndWhichWayIsBetter) {
   EXPECT_EQ(detail::direction_by_name("val/Accuracy@1"), Direction::max);
   EXPECT_EQ(detail::direction_by_name("bits_per_byte"), Direction::min);
   EXPECT_EQ(detail::direction_by_name("mapping"), std::nullopt);
-  for (const auto* name : {"rollout/ep_rew_mean", "mean return of 32 episodes", "Reward", "EpRet"}) {
+  for (const auto* name :
+       {"rollout/ep_rew_mean", "mean return of 32 episodes", "Reward", "EpRet"}) {
     EXPECT_TRUE(detail::is_return_by_name(name)) << name;
   }
   for (const auto* name : {"", "accuracy", "rewards/accuracies", "returned", "retrieval mAP"}) {

@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "trace/readers/text.hpp"
 #include "trace/metric_name.hpp"
+#include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
 namespace {
