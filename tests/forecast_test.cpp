@@ -530,6 +530,12 @@ TEST(LawTest, StoredNumbersGiveTheLawBackAndOthersAreRefused) {
   EXPECT_EQ(refusal([&] { (void)detail::unpack_law(parts); }),
             "forecast: these 20 numbers are not a stored forecast");
 
+  detail::Law ahead = *f.law;  // whose clock begins after the steps
+  for (double& knot : ahead.knots) knot += 1000;
+  ahead.before = 500;
+  stored.law = std::make_shared<const detail::Law>(detail::unpack_law(detail::pack_law(ahead)));
+  for (const double value : quantile(stored, 0.3)) EXPECT_TRUE(std::isfinite(value));
+
   const auto changed = [&](auto change) {
     detail::Law law = *f.law;
     change(law);

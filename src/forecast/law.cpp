@@ -160,7 +160,8 @@ std::vector<Law::Place> Law::places_of(std::span<const double> steps) const {
     const double from = knots[k] - before, to = knots[k + 1] - before;
     const double cell = std::log(to / from);  // 0 between the largest steps
     const double part = cell > 0 ? std::log((step - before) / from) / cell : 0.0;
-    places.push_back({k, std::clamp(part, 0.0, 1.0)});
+    // NaN where numbers that were changed put a step before the clock began.
+    places.push_back({k, part > 0 ? std::min(part, 1.0) : 0.0});
   }
   return places;
 }
