@@ -52,9 +52,9 @@ TEST(PolicyTableTest, EveryPolicyRunsOnOneTierAndOnUnlikeTiers) {
 }
 
 TEST(PolicyTableTest, SessionsAndRoundsAreThoseOfThePolicyUnlessGiven) {
-  Workload workload = random_tiers(2);
-  for (WorkloadJob& job : workload.jobs) job.duration_s *= 20;  // many sessions and rounds
   for (const PolicyInfo& policy : policies()) {
+    Workload workload = random_tiers(2, jobs_for(policy.name, 60));
+    for (WorkloadJob& job : workload.jobs) job.duration_s *= 20;  // many sessions and rounds
     const bool has_sessions = policy.session_s && !policy.stops_at_target;  // no job has a curve
     SimulationOptions same, other;
     if (has_sessions) same.session_s = policy.session_s;
@@ -173,12 +173,12 @@ void expect_same(const Simulation& run, const Simulation& want) {
 
 TEST(OnePolicyTest, FailuresThatNeverComeAndNodesOfOneGpuChangeNothing) {
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    const Workload workload = random_workload(700 + seed, 120);
     SimulationOptions options;
     options.restart_s = seed % 2 == 0 ? 0 : 20;
     if (seed % 3 == 2) options.forecast_sigma = 1.0;
     for (const std::string_view policy : policy_names()) {
       if (divides_time(policy)) continue;
+      const Workload workload = random_workload(700 + seed, jobs_for(policy, 120));
       SCOPED_TRACE(seed);
       const Simulation want = simulate(workload, policy, options);
       SimulationOptions failing = options;
@@ -193,14 +193,14 @@ TEST(OnePolicyTest, FailuresThatNeverComeAndNodesOfOneGpuChangeNothing) {
 
 TEST(OnePolicyTest, ATierThatNoJobCanUseAndACurveThatNoneFollowsChangeNothing) {
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    const Workload workload = random_workload(720 + seed, 120);
-    Workload tiers = workload;
-    tiers.tiers.push_back({.name = "unused", .nodes = 8});
-    for (WorkloadJob& job : tiers.jobs) job.steps_per_s = {1, 0};
-    Workload curves = workload;
-    curves.curves.push_back({.step = {1, 2}, .loss = {2, 1}});
     for (const PolicyInfo& policy : policies()) {
       if (policy.sees == Forecasts::all || divides_time(policy.name)) continue;  // led on one tier
+      const Workload workload = random_workload(720 + seed, jobs_for(policy.name, 120));
+      Workload tiers = workload;
+      tiers.tiers.push_back({.name = "unused", .nodes = 8});
+      for (WorkloadJob& job : tiers.jobs) job.steps_per_s = {1, 0};
+      Workload curves = workload;
+      curves.curves.push_back({.step = {1, 2}, .loss = {2, 1}});
       SCOPED_TRACE(seed);
       const Simulation want = simulate(workload, policy.name);
       expect_same(simulate(tiers, policy.name), want);

@@ -21,8 +21,8 @@ namespace {
 
 TEST(InvariantTest, HoldForEachPolicyOverRandomWorkloads) {
   for (std::uint64_t seed = 100; seed < 115; ++seed) {
-    const Workload workload = random_workload(seed);
     for (const std::string_view policy : policy_names()) {
+      const Workload workload = random_workload(seed, jobs_for(policy, 60));
       for (const double restart_s : {0.0, 30.0}) {
         SimulationOptions options;
         options.restart_s = restart_s;

@@ -25,6 +25,11 @@ inline bool divides_time(std::string_view policy) {
          policy == "isolated";
 }
 
+/// So many jobs, but fewer under `pollux`, which breeds a hundred generations of plans in a round.
+inline int jobs_for(std::string_view policy, int jobs) {
+  return policy == "pollux" ? jobs / 4 : jobs;
+}
+
 /// Jobs of gangs of 1 to 8 GPUs and durations of 1 s to an hour, on one tier.
 inline Workload random_workload(std::uint64_t seed, int jobs = 60, int gpus = 8) {
   const detail::Rng rng{seed};
