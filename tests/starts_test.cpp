@@ -689,10 +689,11 @@ TEST(StartsTest, ElasticJobsStartAsThePlanDividesTheGpusAmongThem) {
     int gpus = 0;
     double restart_s = 0;
   };
-  for (const auto& [gpus, restart_s] : {Crowd{8, 0}, Crowd{8, 60}, Crowd{24, 0}, Crowd{24, 60}}) {
-    SCOPED_TRACE(std::to_string(gpus) + " GPUs, restart_s " + std::to_string(restart_s));
+  for (const Crowd crowd : {Crowd{8, 0}, Crowd{8, 60}, Crowd{24, 0}, Crowd{24, 60}}) {
+    SCOPED_TRACE(std::to_string(crowd.gpus) + " GPUs, restart_s " +
+                 std::to_string(crowd.restart_s));
     const Starts starts = starts_of_elastic_jobs(
-        [&](std::uint64_t seed) { return elastic_workload(seed, gpus, restart_s); });
+        [&](std::uint64_t seed) { return elastic_workload(seed, crowd.gpus, crowd.restart_s); });
     EXPECT_LT(std::abs(starts.late_s), 0.05 * starts.wait_s);
     EXPECT_LT(starts.off_s, 0.05 * starts.wait_s);
   }

@@ -125,16 +125,16 @@ std::string_view take_digits(std::string_view text, std::size_t& at) {
 std::size_t wrapper_length(std::string_view text) {
   constexpr std::string_view kWrappers[] = {"tensor(", "tf.Tensor(", "array(", "Array(",
                                             "DeviceArray("};
-  constexpr std::string_view kTensor = "<tf.Tensor: shape=(), dtype=", kValue = "numpy=";
+  constexpr std::string_view kTensor = "<tf.Tensor: shape=(), dtype=", kNumpy = "numpy=";
   constexpr std::size_t kLongestType = 16;  // "float32, ", and of NumPy "np.float64("
   if (text.empty() || !contains("<ADant", text.substr(0, 1))) return 0;  // of each letter of a log
   for (const std::string_view wrapper : kWrappers) {
     if (text.starts_with(wrapper)) return wrapper.size();
   }
   if (text.starts_with(kTensor)) {
-    const std::string_view type = text.substr(kTensor.size(), kLongestType + kValue.size());
-    const std::size_t at = type.find(kValue);
-    return at == type.npos ? 0 : kTensor.size() + at + kValue.size();
+    const std::string_view type = text.substr(kTensor.size(), kLongestType + kNumpy.size());
+    const std::size_t at = type.find(kNumpy);
+    return at == type.npos ? 0 : kTensor.size() + at + kNumpy.size();
   }
   if (!text.starts_with("np.")) return 0;
   std::size_t end = 3;
