@@ -90,13 +90,14 @@ class Rounds {
       : cluster_(cluster),
         shares_(shares),
         round_s_(*cluster.options.round_s),
+        origin_(cluster.runs.empty() ? 0 : cluster.runs.front().submit),
         shuffle_(cluster.options.seed + 5),
         fastest_first_(shares == Shares::in_order || shares == Shares::max_min),
         tier_time_(cluster.capacity.size()) {}
 
   void run() {
     const int jobs = static_cast<int>(cluster_.runs.size());
-    double now = submit(0);
+    double now = 0;
     double round_start = 0;
     double round_end = -1;
     DecisionLimit limit(cluster_);
@@ -129,7 +130,11 @@ class Rounds {
     double steps, finish;
   };
 
-  [[nodiscard]] double submit(int job) const { return cluster_.seconds(cluster_.runs[job].submit); }
+  /// Seconds since the first submission, as all times here: Gavel's traces begin at 0.
+  [[nodiscard]] double submit(int job) const {
+    return cluster_.seconds(cluster_.runs[job].submit - origin_);
+  }
+  [[nodiscard]] Tick clock(double s) const { return origin_ + cluster_.ticks(s); }
   [[nodiscard]] int tiers() const { return static_cast<int>(cluster_.capacity.size()); }
   [[nodiscard]] int gpus(const Member& member) const { return cluster_.runs[member.job].gpus; }
 
@@ -175,7 +180,7 @@ class Rounds {
     for (const Ran& ran : ran_) {
       const auto it = member_of(ran);
       if (it->steps_done < it->work) continue;
-      cluster_.now = std::max(cluster_.now, cluster_.ticks(ran.finish));
+      cluster_.now = std::max(cluster_.now, clock(ran.finish));
       cluster_.finish(ran.job, cluster_.runs[ran.job].at_end);
       members_.erase(it);
       stale_ = true;
@@ -184,7 +189,8 @@ class Rounds {
   }
 
   void update_priorities(double now) {
-    if (stale_ && (now - last_reset_ >= kResetS || last_reset_ == 0)) {
+    // The sum that next_reset() waits for: a difference may be less by rounding, for ever.
+    if (stale_ && (now >= last_reset_ + kResetS || last_reset_ == 0)) {
       for (int t = 0; t < tiers(); ++t) {
         tier_time_[t] = 0;
         for (Member& member : members_) {
@@ -330,7 +336,7 @@ class Rounds {
         room -= gpus(member);
       }
     }
-    cluster_.now = std::max(cluster_.now, cluster_.ticks(now));
+    cluster_.now = std::max(cluster_.now, clock(now));
     for (Index i = 0; i < members_.size(); ++i) {
       const int running_on = cluster_.runs[members_[i].job].tier;
       if (running_on >= 0 && running_on != chosen[i]) cluster_.suspend(members_[i].job);
@@ -350,6 +356,7 @@ class Rounds {
   Cluster& cluster_;
   Shares shares_;
   double round_s_;
+  Tick origin_;  ///< the first submission
   Shuffler shuffle_;
   bool fastest_first_;
   std::vector<Member> members_;  ///< in order of arrival

@@ -378,9 +378,32 @@ def test_a_session_of_dare_ends_as_long_after_a_restart_as_after_a_first_start(
 
 @pytest.mark.parametrize("policy", ["max_min", "max_min_unaware", "fifo_perf", "isolated"])
 def test_a_job_that_waits_for_its_share_has_it_at_the_next_renewal(policy: str) -> None:
-    jobs = {"job": [0, 1, 2], "submit_s": [1000, 1050, 1e6], "duration_s": [100] * 3}
+    # Shares were last renewed when the first job ended.
+    jobs = {"job": [0, 1, 2], "submit_s": [1000, 1200, 1e6], "duration_s": [100] * 3}
     run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), policy)
-    assert run.jobs["start_s"].tolist() == [1000, 1000 + 1920, 1e6]
+    assert run.jobs["start_s"].tolist() == [1000, 1100 + 1920, 1e6]
+
+
+@pytest.mark.parametrize("policy", [each for each in gp.POLICIES if each != "pollux"])  # it draws
+def test_a_workload_that_begins_whole_rounds_later_is_served_alike(policy: str) -> None:
+    draw = np.random.default_rng(1)
+    submit = np.sort(draw.choice(4000, 14, replace=False)).astype(float)
+    seconds = draw.integers(50, 4000, 14).astype(float)
+    gangs = draw.choice([1, 1, 2, 4], 14)
+    rates = np.stack([np.ones(14), draw.uniform(1.2, 3, 14)], axis=1)
+
+    def served(start_s: float, **more: Any) -> dict[str, Any]:
+        jobs = {"job": range(14), "gpus": gangs, "duration_s": seconds, **more}
+        times = {"submit_s": submit + start_s, "deadline_s": submit + 3 * seconds + start_s}
+        tiers = [gp.Tier("a", 2, 2), gp.Tier("b", 1, 4)][: 2 if more else 1]
+        ran = gp.simulate(gp.Workload(tiers, {**jobs, **times}), policy).jobs
+        moments = {key: ran[key] - start_s for key in ("start_s", "end_s")}
+        return {**moments, **{key: ran[key] for key in ("wait_s", "preemptions", "gpu_seconds")}}
+
+    for more in ({}, {"steps_per_s": rates}):
+        first, later = served(0, **more), served(3600, **more)
+        for key, column in first.items():
+            assert later[key].tolist() == pytest.approx(column.tolist(), abs=2e-6), key
 
 
 def test_a_job_that_is_given_up_is_not_in_time_and_without_work_has_no_fairness() -> None:
