@@ -325,14 +325,15 @@ void bind_fit(py::module_& module) {
   bind_one_fit(module);
   bind_fits(module);
   module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a,
-             "lowest_floor"_a, "solver"_a, "starts"_a, "from_step"_a);
+             "lowest_floor"_a, "solver"_a, "starts"_a.noconvert(), "from_step"_a);
   module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "weights"_a, "family"_a, "robust"_a,
-             "lowest_floor"_a, "solver"_a, "starts"_a, "from_step"_a, "threads"_a);
+             "lowest_floor"_a, "solver"_a, "starts"_a.noconvert(), "from_step"_a,
+             "threads"_a.noconvert());
   module.def("fit_rows", &fit_rows, "step"_a, "loss"_a, "family"_a, "lowest_floor"_a, "from_step"_a,
-             "threads"_a);
+             "threads"_a.noconvert());
   module.def("fit_schedule_law", &fit_law, "traces"_a, "kind"_a);
-  module.def("evaluate_columns", &evaluate_columns, "family"_a, "params"_a, "steps"_a, "threads"_a,
-             "out"_a);
+  module.def("evaluate_columns", &evaluate_columns, "family"_a, "params"_a, "steps"_a,
+             "threads"_a.noconvert(), "out"_a);
   module.def(
       "usable", [](const std::string& status) { return usable(Names<FitStatus>::parse(status)); },
       "status"_a);

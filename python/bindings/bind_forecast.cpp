@@ -245,7 +245,8 @@ void bind_forecasts(py::module_& module) {
   module.def("forecast", &forecast_trace, "trace"_a, "at"_a, py::kw_only(), "schedule"_a, "past"_a,
              "levels"_a, "constants"_a);
   module.def("forecast_batch", &forecast_rows, py::kw_only(), "step"_a, "loss"_a, "at"_a,
-             "schedule"_a, "past"_a, "threads"_a, "levels"_a, "direction"_a, "constants"_a);
+             "schedule"_a, "past"_a, "threads"_a.noconvert(), "levels"_a, "direction"_a,
+             "constants"_a);
 }
 
 void bind_reach(py::module_& module) {
@@ -263,9 +264,10 @@ void bind_reach(py::module_& module) {
       .def("quantile_if_reached", &Reach::quantile_if_reached, "p"_a)
       .def(
           "remaining_steps", [](const Reach& r, int n) { return adopt(r.remaining_steps(n)); },
-          "n"_a);
+          "n"_a.noconvert());
   module.def("reach_batch", &reach_traces, "traces"_a, "targets"_a, "budgets"_a, py::kw_only(),
-             "schedule"_a, "past"_a, "direction"_a, "constants"_a, "reached_by"_a, "threads"_a);
+             "schedule"_a, "past"_a, "direction"_a, "constants"_a, "reached_by"_a,
+             "threads"_a.noconvert());
 }
 
 Widths learn_widths(const AnyTraces& teachers, const AnyTraces& shapes,
@@ -294,7 +296,7 @@ void bind_past_runs(py::module_& module) {
                  const LongCall call;
                  return PastRuns(std::move(traces), execution, constants.value_or(nullptr));
                }),
-           "runs"_a, py::kw_only(), "constants"_a, "threads"_a)
+           "runs"_a, py::kw_only(), "constants"_a, "threads"_a.noconvert())
       .def_static(
           "restored",
           [](const AnyTraces& runs, const Widths& widths) {
@@ -322,7 +324,7 @@ void bind_past_runs(py::module_& module) {
         return weights;
       });
   module.def("learn_widths", &learn_widths, "teachers"_a, "shapes"_a, py::kw_only(), "constants"_a,
-             "threads"_a);
+             "threads"_a.noconvert());
 }
 
 }  // namespace

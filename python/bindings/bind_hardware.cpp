@@ -293,8 +293,8 @@ steps_per_s : float
       [](const Scaling& scaling, const BatchLimits& limits, int gpus, int nodes) {
         return best_batch(scaling, gpus, nodes, limits);
       },
-      py::arg("scaling"), py::arg("limits"), py::kw_only(), py::arg("gpus") = 1,
-      py::arg("nodes") = 1, "Choose the batch of a gang.");
+      py::arg("scaling"), py::arg("limits"), py::kw_only(), py::arg("gpus").noconvert() = 1,
+      py::arg("nodes").noconvert() = 1, "Choose the batch of a gang.");
 }
 
 void bind_fit_scaling(py::module_& module) {

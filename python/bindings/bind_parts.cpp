@@ -125,7 +125,7 @@ void bind_placing(py::module_& module) {
       [](const std::vector<FreeNode>& nodes, const std::vector<Pod>& pods,
          const std::vector<PodPlace>& places,
          int pods_per_gpu) { return pod_violations(nodes, pods, places, pods_per_gpu); },
-      py::arg("nodes"), py::arg("pods"), py::arg("places"), py::arg("pods_per_gpu"),
+      py::arg("nodes"), py::arg("pods"), py::arg("places"), py::arg("pods_per_gpu").noconvert(),
       "Say what is wrong with places of pods.");
 }
 

@@ -67,9 +67,10 @@ void bind_knapsack(py::module_& module) {
                            {.gap = gap, .prices = warm}, {.threads = threads});
       },
       py::arg("job"), py::arg("tier"), py::arg("gpus"), py::arg("value"), py::arg("capacity"),
-      py::kw_only(), py::arg("gap"), py::arg("prices"), py::arg("threads"), py::arg("watts"),
-      py::arg("power_cap_w"), py::arg("user"), py::arg("user_quota"), py::arg("group"),
-      py::arg("group_quota"), py::arg("node_gpus"), py::arg("taken_tier"), py::arg("taken_gpus"));
+      py::kw_only(), py::arg("gap"), py::arg("prices"), py::arg("threads").noconvert(),
+      py::arg("watts"), py::arg("power_cap_w"), py::arg("user"), py::arg("user_quota"),
+      py::arg("group"), py::arg("group_quota"), py::arg("node_gpus"), py::arg("taken_tier"),
+      py::arg("taken_gpus"));
 }
 
 }  // namespace

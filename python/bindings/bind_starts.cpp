@@ -67,7 +67,7 @@ void bind_start_times(py::module_& module) {
         const LongCall call;
         return start_times(snapshot.view(), policy, options, Execution{threads});
       },
-      py::arg("snapshot"), py::arg("policy"), py::arg("options"), py::arg("threads"));
+      py::arg("snapshot"), py::arg("policy"), py::arg("options"), py::arg("threads").noconvert());
 }
 
 void bind_moments(py::module_& module) {

@@ -91,8 +91,8 @@ void bind_trace(py::module_& module) {
       .def_readonly("thinned", &Cleaned::thinned);
   module.def("read_long_csv", &read_long_csv, "path"_a, "metric"_a, py::call_guard<LongCall>());
   module.attr("CLEAN_POINTS") = CleanOptions{}.max_points;
-  module.def("clean", &clean_trace, "trace"_a, py::kw_only(), "max_points"_a, "winsorize_sigmas"_a,
-             "The cleaned trace and what was done to it.");
+  module.def("clean", &clean_trace, "trace"_a, py::kw_only(), "max_points"_a.noconvert(),
+             "winsorize_sigmas"_a, "The cleaned trace and what was done to it.");
   module.def("validate_trace", &validate_columns, "step"_a, "loss"_a,
              "Throws InputError unless the columns make a trace.");
 }

@@ -266,8 +266,8 @@ void bind_workload(pybind11::module_& module) {
       .def("write_jobs", &write_jobs, py::arg("path"), long_call);
   module.def("make_workload", &make_workload, py::arg("tiers"), py::arg("jobs"), py::arg("curves"),
              py::arg("pairs"), py::arg("name"));
-  module.def("workload_from_trace", &workload_from_trace, py::arg("path"), py::arg("gpus"),
-             py::arg("gpus_per_node"), long_call);
+  module.def("workload_from_trace", &workload_from_trace, py::arg("path"),
+             py::arg("gpus").noconvert(), py::arg("gpus_per_node").noconvert(), long_call);
   py::class_<TextTable>(module, "TextTable")
       .def_readonly("columns", &TextTable::columns)
       .def_readonly("rows", &TextTable::rows);
@@ -276,6 +276,6 @@ void bind_workload(pybind11::module_& module) {
   module.def("read_tiers", &read_tiers_of, py::arg("path"), long_call,
              "The tiers of a tiers.csv, and what of it is not read.");
   module.def("read_workload", &read_workload, py::arg("path"), long_call);
-  module.def("generate_workload", &generate_workload, py::arg("path"), py::arg("users"),
-             py::arg("seed"), long_call);
+  module.def("generate_workload", &generate_workload, py::arg("path"), py::arg("users").noconvert(),
+             py::arg("seed").noconvert(), long_call);
 }

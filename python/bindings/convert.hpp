@@ -177,9 +177,13 @@ struct Convert<M> {
   static std::string type() { return "typing.SupportsIndex"; }
   static py::object hint() { return imported("builtins", "int"); }
   static M in(py::handle value, const Where& where) {
-    if (PyIndex_Check(value.ptr()) == 0) where.refuse(value, "a whole number");
+    const auto whole = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+    if (!whole) {  // an array of one number, too, that is none
+      PyErr_Clear();
+      where.refuse(value, "a whole number");
+    }
     py::detail::make_caster<M> caster;
-    if (!caster.load(value, true)) {
+    if (!caster.load(whole, true)) {
       PyErr_Clear();
       where.refuse_range(value, std::is_unsigned_v<M>, 8 * sizeof(M));
     }

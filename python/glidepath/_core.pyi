@@ -283,7 +283,7 @@ class PastRunsRecord:
         runs: collections.abc.Sequence[Trace],
         *,
         constants: ForecastConstants | None,
-        threads: Int,
+        threads: int,
     ) -> None: ...
     def update(self, finished: Trace, *, constants: ForecastConstants | None) -> PastRunsRecord: ...
     relevance: typing.Final[dict[str, float]]
@@ -361,7 +361,7 @@ class ReachRecord:
     def prob_by(self, step: Float) -> float: ...
     def quantile(self, p: Float) -> float: ...
     def quantile_if_reached(self, p: Float) -> float: ...
-    def remaining_steps(self, n: Int) -> NDArray[numpy.float64]: ...
+    def remaining_steps(self, n: int) -> NDArray[numpy.float64]: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     budget: typing.Final[float]
@@ -1790,7 +1790,7 @@ def available_threads() -> int:
     """Number of threads that threads=0 means here."""
 
 def best_batch(
-    scaling: Scaling, limits: BatchLimits, *, gpus: Int = 1, nodes: Int = 1
+    scaling: Scaling, limits: BatchLimits, *, gpus: int = 1, nodes: int = 1
 ) -> BatchChoice | None:
     """Choose the batch of a gang."""
 
@@ -1819,7 +1819,7 @@ def choose(points: dict[str, float], metric: str | None, label: str) -> str:
 def choose_accelerator(
     job: Job, tiers: collections.abc.Sequence[Tier], limits: RunLimits, prefer: str
 ) -> list[AcceleratorChoiceRecord]: ...
-def clean(trace: TraceRecord, *, max_points: Int, winsorize_sigmas: Float) -> CleanedRecord:
+def clean(trace: TraceRecord, *, max_points: int, winsorize_sigmas: Float) -> CleanedRecord:
     """The cleaned trace and what was done to it."""
 
 def direction_by_name(name: str) -> str | None: ...
@@ -1827,7 +1827,7 @@ def evaluate_columns(
     family: str,
     params: collections.abc.Sequence[ArrayLike],
     steps: ArrayLike,
-    threads: Int,
+    threads: int,
     out: numpy.ndarray | None,
 ) -> NDArray[numpy.float64]: ...
 def fit(
@@ -1838,7 +1838,7 @@ def fit(
     robust: str,
     lowest_floor: Float,
     solver: str,
-    starts: Int | None,
+    starts: int | None,
     from_step: Float,
 ) -> FitRecord: ...
 def fit_batch(
@@ -1849,9 +1849,9 @@ def fit_batch(
     robust: str,
     lowest_floor: Float,
     solver: str,
-    starts: Int | None,
+    starts: int | None,
     from_step: Float,
-    threads: Int,
+    threads: int,
 ) -> list[FitRecord]: ...
 def fit_rows(
     step: ArrayLike,
@@ -1859,7 +1859,7 @@ def fit_rows(
     family: str,
     lowest_floor: Float,
     from_step: Float,
-    threads: Int,
+    threads: int,
 ) -> FitBatchRecord: ...
 def fit_scaling(
     gpus: ArrayLike,
@@ -1889,12 +1889,12 @@ def forecast_batch(
     at: ArrayLike,
     schedule: ScheduleRecord | None,
     past: PastRunsRecord | None,
-    threads: Int,
+    threads: int,
     levels: ArrayLike | None,
     direction: str,
     constants: ForecastConstants | None,
 ) -> ForecastBatchRecord: ...
-def generate_workload(path: os.PathLike | str | bytes, users: Int, seed: Int) -> WorkloadRecord: ...
+def generate_workload(path: os.PathLike | str | bytes, users: int, seed: int) -> WorkloadRecord: ...
 def gittins_index(samples: ArrayLike) -> float: ...
 def head_of(path: os.PathLike | str | bytes) -> bytes:
     """How a file begins, unpacked."""
@@ -1924,7 +1924,7 @@ def learn_widths(
     shapes: collections.abc.Sequence[Trace],
     *,
     constants: ForecastConstants | None,
-    threads: Int,
+    threads: int,
 ) -> WidthsRecord: ...
 def learned_table() -> str: ...
 def learned_values() -> NDArray[numpy.float64]: ...
@@ -1983,7 +1983,7 @@ def pod_violations(
     nodes: collections.abc.Sequence[FreeNode],
     pods: collections.abc.Sequence[Pod],
     places: collections.abc.Sequence[PodPlace],
-    pods_per_gpu: Int,
+    pods_per_gpu: int,
 ) -> list[str]:
     """Say what is wrong with places of pods."""
 
@@ -1998,7 +1998,7 @@ def reach_batch(
     direction: str,
     constants: ForecastConstants | None,
     reached_by: str | None,
-    threads: Int,
+    threads: int,
 ) -> list[ReachRecord]: ...
 def reached_by_name(name: str) -> str: ...
 def read_cells(path: os.PathLike | str | bytes, needed: collections.abc.Sequence[str]) -> TextTable:
@@ -2064,7 +2064,7 @@ def solve_round(
     *,
     gap: Float,
     prices: ArrayLike | None,
-    threads: Int,
+    threads: int,
     watts: ArrayLike | None,
     power_cap_w: Float,
     user: ArrayLike | None,
@@ -2076,7 +2076,7 @@ def solve_round(
     taken_gpus: ArrayLike | None,
 ) -> RoundPlanRecord: ...
 def start_times(
-    snapshot: Snapshot, policy: str, options: StartOptions, threads: Int
+    snapshot: Snapshot, policy: str, options: StartOptions, threads: int
 ) -> StartTimesRecord: ...
 def step_columns(names: collections.abc.Sequence[str]) -> list[str]:
     """The names that count steps, best first."""
@@ -2107,7 +2107,7 @@ def whole_state(path: os.PathLike | str | bytes) -> bytes:
     """The longest state of a run of the Trainer that begins as a file does."""
 
 def workload_from_trace(
-    path: os.PathLike | str | bytes, gpus: Int, gpus_per_node: Int | None
+    path: os.PathLike | str | bytes, gpus: int, gpus_per_node: int | None
 ) -> WorkloadRecord: ...
 def write_learned_values(
     values: collections.abc.Sequence[Float], file: os.PathLike | str | bytes

@@ -781,3 +781,23 @@ def test_an_object_without_its_initialization_says_so(kind: Any) -> None:
         assert str(error.value) == sentence
     with pytest.raises(AttributeError, match=f"'{kind.__name__}' object has no attribute 'zz'"):
         _ = empty.zz
+
+
+@pytest.mark.parametrize("share", [np.float32(2.9), np.float16(2.9), np.array(2.9)], ids=repr)
+def test_a_share_of_any_type_is_no_whole_number_of_threads_points_or_samples(share: Any) -> None:
+    batch = gp.fit_batch(STEP, [LOSS], family="pow3")
+    calls: list[Callable[[], object]] = [
+        lambda: batch.predict([4000.0], threads=share),
+        lambda: law().remaining_steps(share),
+        lambda: gp.clean(STEP, LOSS, max_points=share),
+        lambda: gp.evaluate_batch("pow2", {"scale": [1], "rate": [0.5]}, [3.0], threads=share),
+        lambda: gp.fit(RUN, family="pow3", starts=share),
+        lambda: gp.fit_batch(STEP, [LOSS], threads=share),
+        lambda: gp.forecast_batch(STEP, [LOSS], 4000, threads=share),
+        lambda: gp.reach_batch([RUN], [2.1], threads=share),
+        lambda: gp.start_times(QUEUE, "fifo", samples=share),
+        lambda: gp.PastRuns([RUN], threads=share),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r" is .*2\.9.*, expected a whole number"):
+            call()
