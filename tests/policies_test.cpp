@@ -6,14 +6,17 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "plan/value.hpp"
 #include "simulate/fair_share.hpp"
-#include "simulate/policy_table.hpp"
+#include "simulate/snapshots.hpp"
 #include "simulated.hpp"
 #include "temporary_files.hpp"
 
@@ -545,18 +548,72 @@ TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
 }
 
 TEST(BackfillTest, CountsOnTheLargestOfFewValuesOfWhatRunningJobsNeed) {
-  const std::vector<Tier> tiers{{.name = "a", .nodes = 4}};
-  const std::vector<Job> jobs{{.id = 1, .options = {{0, 3, 1.0}}, .remaining_steps = {10, 1000}},
-                              {.id = 2, .options = {{0, 4, 1.0}}, .remaining_steps = {50}},
-                              {.id = 3, .options = {{0, 1, 1.0}}, .remaining_steps = {100}}};
-  const std::vector<Allocation> running{{.job = 1, .tier = 0, .gpus = 3}};
-  const SimulationOptions options;
-  const detail::PairTable pairs;
-  const detail::PolicyTraits& row = detail::policy_named("slurm_backfill");
-  const Policy policy = row.make({row.info, options, pairs});
-  const Plan plan = policy({.tiers = tiers, .jobs = jobs, .running = running});
-  ASSERT_EQ(plan.allocations.size(), 2u);
-  EXPECT_EQ(plan.allocations[1].job, 3);
+  const auto needs = [](std::vector<double> steps) {
+    return detail::remaining_steps({.remaining_steps = std::move(steps)}, detail::kEndQuantile);
+  };
+  EXPECT_EQ(needs({10, 1000}), 1000);
+  EXPECT_EQ(needs({1000, 10, 20}), 1000);
+}
+
+/// EASY backfill on one tier as a policy of one's own, which looks at all jobs in each Snapshot.
+Plan backfilled(const Snapshot& snapshot) {
+  Plan plan;
+  std::map<std::int64_t, const Job*> jobs;
+  for (const Job& job : snapshot.jobs) jobs.emplace(job.id, &job);
+  int room = snapshot.tiers[0].gpus();
+  std::vector<std::pair<double, int>> ends;
+  const auto runs = [&](const Job& job) {
+    room -= job.options[0].gpus;
+    ends.emplace_back(detail::remaining_s(job, detail::kEndQuantile), job.options[0].gpus);
+  };
+  for (const Allocation& held : snapshot.running) {
+    plan.allocations.push_back(held);
+    runs(*jobs.at(held.job));
+    jobs.erase(held.job);
+  }
+  std::optional<double> from_s;  // of the reservation
+  int spare = 0;                 // GPUs beside it
+  for (const Job& job : snapshot.jobs) {
+    if (!jobs.contains(job.id)) continue;
+    const int gpus = job.options[0].gpus;
+    if (gpus > room && from_s) continue;
+    if (gpus > room) {
+      std::ranges::sort(ends);
+      spare = room;
+      for (const auto& [at, freed] : ends) {
+        if (spare >= gpus) break;
+        spare += freed;
+        from_s = at;
+      }
+      spare -= gpus;
+      continue;
+    }
+    const bool late = from_s && detail::remaining_s(job, detail::kEndQuantile) > *from_s;
+    if (late && gpus > spare) continue;
+    if (late) spare -= gpus;
+    runs(job);
+    plan.allocations.push_back({job.id, 0, gpus, snapshot.now_s});
+  }
+  return plan;
+}
+
+TEST(BackfillTest, IsThatOfAPolicyThatLooksAtAllJobsAtEachEvent) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    const Workload workload = random_workload(900 + seed, 200, 8 << (seed % 4));
+    for (const double sigma : {0.0, 0.5, 2.0}) {
+      SimulationOptions options;
+      options.forecast_sigma = sigma;
+      options.seed = seed;
+      options.restart_s = 60;
+      if (seed % 2 == 1) options.failures = {.job_every_s = 5000, .checkpoint_s = 300};
+      if (seed % 4 == 2) options.session_s = 500;
+      if (seed % 4 == 3) options.round_s = 300;
+      const Simulation want = simulate(workload, backfilled, options);
+      const Simulation got = simulate(workload, "slurm_backfill", options);
+      EXPECT_EQ(got.jobs.end_s, want.jobs.end_s) << seed << " at " << sigma;
+      EXPECT_EQ(got.events, want.events) << seed << " at " << sigma;
+    }
+  }
 }
 
 TEST(PolicyTest, ALambdaThatIsFifoEqualsFifo) {

@@ -12,7 +12,9 @@
 #include <optional>
 #include <utility>
 
+#include "common/numbers.hpp"
 #include "common/rng.hpp"
+#include "common/statistics.hpp"
 #include "plan/learned.hpp"
 #include "simulate/phases.hpp"
 
@@ -309,9 +311,17 @@ double Predictor::left(int job, double p) const {
     return std::max(0.0, law.quantile.value - done);
   }
   const Left known = left_of(law, done);
+  const int i = find_quantile(law, known, done, p, p * known.weight);
+  return std::max(0.0, known.work(i) - done);
+}
+
+/// The cell of the quantile p: so much of the weight that is left lies before its end. Where it is
+/// not the one in which `done` falls, the law keeps it for as long as it stays.
+int Predictor::find_quantile(WorkLaw& law, const Left& known, double done, double p,
+                             double weight) {
   double below = known.first_weight;
   int i = known.first;
-  while (i + 1 < kLawCells && below < p * known.weight) below += law.weight[++i];
+  while (i + 1 < kLawCells && below < weight) below += law.weight[++i];
   if (i > known.first) {
     // It stays in that cell until the first one has lost so much of its weight.
     const double spare = (below - p * known.weight - kRoundingSlack * known.weight) / (1 - p);
@@ -320,7 +330,32 @@ double Predictor::left(int job, double p) const {
     law.quantile_p = p;
     law.quantile = {done, from + share * (to - from), law.work[i]};
   }
-  return std::max(0.0, known.work(i) - done);
+  return i;
+}
+
+Predictor::Sample Predictor::sample(int job, double share) const {
+  const double done = cluster_.done(job);
+  if (sigma_ == 0) {
+    const double work = total(job);
+    const bool stays = cluster_.options.knows_phases || cluster_.submitted(job).phases.empty();
+    return {std::max(0.0, work - done), work, stays ? kInfinity : done};
+  }
+  WorkLaw& law = law_of(job);
+  if (law.empty) return {std::max(1.0, done), done, done};
+  const double nth = static_cast<double>(quantile_index(kSamples, share));
+  const double p = (nth + 0.5) / kSamples;
+  double work = law.quantile.value, until = law.quantile.until;
+  if (law.quantile_p != p || !law.quantile.holds(done)) {
+    const Left known = left_of(law, done);
+    const int i = find_quantile(law, known, done, p, known.weight * (nth + 0.5) / kSamples);
+    work = known.work(i);
+    until = i > known.first ? law.quantile.until : done;
+  }
+  return {std::max(1.0, work - done), work, until};
+}
+
+void Predictor::meet() {
+  if (durations_ && cluster_.arrived > 0) durations_->meet(cluster_.arrived - 1);
 }
 
 void Predictor::service(int job, Job& seen) {

@@ -87,6 +87,17 @@ class Predictor {
   /// Quantile of the remaining work in ticks.
   [[nodiscard]] double left(int job, double p) const;
 
+  /// The value of service() at a quantile, in ticks of work.
+  struct Sample {
+    double left = 0;    ///< still needed
+    double work = 0;    ///< in all; `left` is this less what is done, or a tick
+    double until = -1;  ///< so until so much is done, see Ceiling
+  };
+  [[nodiscard]] Sample sample(int job, double share) const;
+
+  /// All jobs that have arrived: what those before them tell of them, as law after law would ask.
+  void meet();
+
   /// The forecast itself in ticks of work: fixed for each job, by seed, where phases are known.
   [[nodiscard]] double total(int job) const;
 
@@ -126,6 +137,7 @@ class Predictor {
   WorkLaw& law_of(int job) const;
   void make_law(int job, double done, WorkLaw& law) const;
   [[nodiscard]] static Left left_of(const WorkLaw& law, double done);
+  static int find_quantile(WorkLaw& law, const Left& known, double done, double p, double weight);
   void find_steps(const WorkLaw& law, double done, std::vector<double>& out) const;
 
   const Cluster& cluster_;

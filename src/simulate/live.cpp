@@ -14,6 +14,7 @@
 #include "plan/check.hpp"
 #include "plan/value.hpp"
 #include "simulate/observer.hpp"
+#include "simulate/sessions.hpp"
 
 namespace glidepath::detail {
 
@@ -144,15 +145,13 @@ class Live {
         observer_(cluster, foresight),
         rules_(rules),
         wishes_(cluster.runs.size()),
-        session_(cluster.options.session_s
-                     ? std::max<Tick>(1, cluster.ticks(*cluster.options.session_s))
-                     : kNever) {}
+        sessions_(cluster) {}
 
   void arrive(int job) { observer_.arrive(job); }
 
   void leave(int job) {
     observer_.leave(job);
-    session_end_.erase(job);
+    sessions_.leave(job);
   }
 
   void fail(int) {}
@@ -163,13 +162,7 @@ class Live {
     return passed <= 0 || passed % std::max<Tick>(1, cluster_.ticks(session_s)) != 0;
   }
 
-  [[nodiscard]] Tick wake() const {
-    Tick next = kNever;
-    if (session_ != kNever) {
-      for (const auto& [end, job] : cluster_.ends) next = std::min(next, session_end_.at(job));
-    }
-    return std::min(next, next_limit());
-  }
+  [[nodiscard]] Tick wake() const { return std::min(sessions_.wake(), next_limit()); }
 
   void schedule() {
     if (observer_.live().empty() || (rules_.rests && settles_at_best())) return;
@@ -184,16 +177,7 @@ class Live {
     read_plan(plan, cluster_, observer_, wishes_);
     suspend_others();
     start_wanted();
-    if (session_ == kNever) return;
-    for (const auto& [finish, job] : cluster_.ends) {
-      const Run& run = cluster_.runs[job];
-      Tick& end = session_end_[job];
-      if (run.since == cluster_.now) {  // by this plan, or moved to other nodes
-        end = run.resumes + session_;
-      } else if (end <= cluster_.now) {  // runs on
-        end = cluster_.now + session_;
-      }
-    }
+    sessions_.begin();
   }
 
  private:
@@ -298,8 +282,7 @@ class Live {
   Observer observer_;
   LiveRules rules_;
   Wishes wishes_;
-  Tick session_;
-  std::unordered_map<int, Tick> session_end_;
+  Sessions sessions_;
   std::vector<std::pair<Tick, int>> suspended_;
 };
 
@@ -327,21 +310,6 @@ bool starts_alike(const Cluster& cluster) {
   return options.forecast_sigma.value_or(0) == 0 && !options.user_gpus &&
          std::ranges::all_of(
              jobs, [&](const WorkloadJob& job) { return job.priority == jobs.front().priority; });
-}
-
-NodeLayout layout_of(const Cluster& cluster) {
-  NodeLayout out;
-  if (!cluster.options.in_nodes) return out;
-  for (int t = 0; t < static_cast<int>(cluster.capacity.size()); ++t) {
-    out.free.push_back(cluster.nodes->free_by_node(t));
-  }
-  for (const Running& running : cluster.running) {
-    Seats& seats = out.of_job[cluster.submitted(running.job).id];
-    for (const Nodes::Part& part : cluster.nodes->parts_of(running.job)) {
-      seats.push_back({part.node, part.gpus});
-    }
-  }
-  return out;
 }
 
 /// For Foresight: `now` where the policy may follow a leader at all, which is on one tier.
@@ -378,8 +346,7 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   const Facts facts{
       .begins_round = [&] { return cluster.round == kNever || cluster.now % cluster.round == 0; },
       .in_session = [&](std::int64_t job,
-                        double session_s) { return asked->in_session(job, session_s); },
-      .layout = [&] { return layout_of(cluster); }};
+                        double session_s) { return asked->in_session(job, session_s); }};
   const Policy decide = traits.make({traits.info, cluster.options, pairs, facts});
   Live live(cluster, decide,
             {.sees = traits.info.sees,

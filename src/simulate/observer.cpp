@@ -60,13 +60,15 @@ int Observer::job_of(std::int64_t id) const {
   return it == index_.end() ? -1 : it->second;
 }
 
+const Job& Observer::seen(int job) const {
+  return jobs_[std::lower_bound(live_.begin(), live_.end(), job) - live_.begin()];
+}
+
 bool Observer::has_reached_target(int job) const {
   const WorkloadJob& submitted = cluster_.submitted(job);
-  const auto place = std::lower_bound(live_.begin(), live_.end(), job) - live_.begin();
-  const Job& seen = jobs_[place];
+  const std::span<const double> losses = seen(job).observed.loss;
   return submitted.truth >= 0 &&
-         std::any_of(seen.observed.loss.begin(), seen.observed.loss.end(),
-                     [&](double loss) { return loss <= submitted.target_loss; });
+         std::ranges::any_of(losses, [&](double loss) { return loss <= submitted.target_loss; });
 }
 
 /// The live jobs; with nodes out, those of them that still fit somewhere.

@@ -58,6 +58,8 @@ class Observer {
   [[nodiscard]] const std::vector<int>& live() const { return live_; }
   /// The index of a live job; -1 for another id.
   [[nodiscard]] int job_of(std::int64_t id) const;
+  /// What the last snapshot said of a live job, with all of its options.
+  [[nodiscard]] const Job& seen(int job) const;
   /// Whether the points that a live job has logged reach its target.
   [[nodiscard]] bool has_reached_target(int job) const;
 

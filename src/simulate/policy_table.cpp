@@ -52,7 +52,7 @@ constexpr std::array kPolicies{
                           .checked_on = kSorted,
                           .sees = Forecasts::all,
                           .reads = kTimesAndUsers},
-                 .make = &make_slurm_backfill,
+                 .queue = &run_slurm_backfill,
                  .play = PlayRule{.reserves = true, .classes = true}},
     PolicyTraits{.info = {.name = "sjf",
                           .description = "smallest gang first, preemptive",
@@ -272,7 +272,6 @@ constexpr bool complete() {
       return false;
     const int ways = (row.make != nullptr || row.queue != nullptr) + row.shares.has_value();
     if (ways != 1) return false;
-    if (row.make == nullptr && row.info.sees == Forecasts::all) return false;
     if (row.shares && !row.info.round_s) return false;
     for (std::size_t k = 0; k < i; ++k) {
       if (kPolicies[k].info.name == row.info.name) return false;

@@ -31,24 +31,11 @@ using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t se
 /// began to make progress: after a restart, and once its nodes were awake.
 using InSession = std::function<bool(std::int64_t job, double session_s)>;
 
-/// GPUs of one node.
-struct Seat {
-  int node = 0, gpus = 0;
-};
-using Seats = std::vector<Seat>;
-
-/// Where gangs sit that must fit in nodes; empty where they need not.
-struct NodeLayout {
-  std::vector<std::vector<int>> free{};              ///< GPUs of each node in service, by tier
-  std::unordered_map<std::int64_t, Seats> of_job{};  ///< that runs
-};
-
 /// What a policy may ask of its simulation beside what a Snapshot says. Without a simulation each
 /// decision begins a round and no job is inside a session.
 struct Facts {
   std::function<bool()> begins_round = [] { return true; };
   InSession in_session = [](std::int64_t, double) { return false; };
-  std::function<NodeLayout()> layout = [] { return NodeLayout{}; };
 };
 
 /// What a policy is made of. `pairs` is empty where jobs may not share.
@@ -142,9 +129,8 @@ void refuse_unread(const SimulationOptions& options, std::string_view policy,
 // ---- what the rows name: slurm_backfill.cpp, gittins_policies.cpp, fair_finish.cpp, makespan.cpp,
 // planner_policies.cpp, elastic.cpp, pollux.cpp, queues.cpp and rounds.cpp
 
-MakePolicy make_slurm_backfill, make_gittins, make_fair_finish, make_themis, make_optimus,
-    make_slaq, make_makespan, make_dare, make_best_value, make_learned, make_goodput, make_sia,
-    make_pollux;
+MakePolicy make_gittins, make_fair_finish, make_themis, make_optimus, make_slaq, make_makespan,
+    make_dare, make_best_value, make_learned, make_goodput, make_sia, make_pollux;
 
 /// The planner under goals that may change between decisions; both must outlive the policy.
 [[nodiscard]] Policy steered_planner(const SimulationOptions& options,
@@ -153,8 +139,8 @@ MakePolicy make_slurm_backfill, make_gittins, make_fair_finish, make_themis, mak
 /// run_session_fifo: sessions of SimulationOptions::session_s, which must be set. run_gittins: the
 /// better of SRTF and SRSF so far, or by Gittins index where durations are forecast; with patience
 /// where starts cost.
-QueueKernel run_fifo, run_first_fit, run_sjf, run_srtf, run_srsf, run_edf, run_las,
-    run_session_fifo, run_gittins, run_learned, run_fair_finish;
+QueueKernel run_fifo, run_first_fit, run_slurm_backfill, run_sjf, run_srtf, run_srsf, run_edf,
+    run_las, run_session_fifo, run_gittins, run_learned, run_fair_finish;
 
 /// Runs a policy of shares of time in rounds of SimulationOptions::round_s, which must be set, as
 /// the simulator of Gavel does (Narayanan et al., OSDI 2020).

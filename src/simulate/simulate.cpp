@@ -148,7 +148,7 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
         detail::objectives_of(*options.planner).front().objective == Objective::learned;
     return learned ? &detail::run_learned : traits.order_queue;
   }
-  // A queue forecasts no curve, and has sessions only as session_fifo does.
+  // But for that of slurm_backfill no queue forecasts curves, or decides at the ends of sessions.
   const bool needs_snapshots =
       traits.make != nullptr && (!workload.curves.empty() || options.session_s ||
                                  (traits.plans_tiers && workload.tiers.size() > 1));
@@ -170,7 +170,7 @@ void detail::check_options(const SimulationOptions& options) {
   };
   const auto finite = [](const char* what, double value) {
     if (value >= 0 && std::isfinite(value)) return;
-    refuse("simulate: ", what, " is ", value, ", expected 0 or more");
+    refuse("simulate: ", what, " is ", value, ", expected 0 or more and finite");
   };
   bounded("restart_s", options.restart_s);
   refuse_unknown(options.sharing, "simulate: sharing");

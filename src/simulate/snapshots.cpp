@@ -12,16 +12,15 @@ namespace glidepath::detail {
 
 namespace {
 
-/// Seconds that a job needs on its fastest tier: to its budget (a job with a curve) or as it is
-/// forecast.
-double expected_s(const Job& job) {
+/// Steps that a job needs: to its budget (a job with a curve) or as it is forecast.
+double expected_steps(const Job& job) {
   const double steps =
       job.budget_steps > 0 ? job.budget_steps - job.steps_done
       : job.remaining_steps.empty()
           ? 0
           : std::accumulate(job.remaining_steps.begin(), job.remaining_steps.end(), 0.0) /
                 static_cast<double>(job.remaining_steps.size());
-  return std::max(0.0, steps) / fastest(job);
+  return std::max(0.0, steps);
 }
 
 }  // namespace
@@ -34,8 +33,8 @@ double fastest(const Job& job) {
   return rate;
 }
 
-double remaining_s(const Job& job, double share) {
-  if (job.remaining_steps.empty()) return expected_s(job);
+double remaining_steps(const Job& job, double share) {
+  if (job.remaining_steps.empty()) return expected_steps(job);
   const std::size_t at = quantile_index(job.remaining_steps.size(), share);
   double steps = job.remaining_steps[at];
   if (!std::ranges::is_sorted(job.remaining_steps)) {  // as those of the simulator are
@@ -43,7 +42,11 @@ double remaining_s(const Job& job, double share) {
     std::ranges::nth_element(copy, copy.begin() + static_cast<std::ptrdiff_t>(at));
     steps = copy[at];
   }
-  return std::isfinite(steps) ? steps / fastest(job) : expected_s(job);
+  return std::isfinite(steps) ? steps : expected_steps(job);
+}
+
+double remaining_s(const Job& job, double share) {
+  return remaining_steps(job, share) / fastest(job);
 }
 
 double gittins_rank(const Job& job) {

@@ -19,8 +19,10 @@ namespace glidepath::detail {
 [[nodiscard]] int gang(const Job& job);
 /// Steps per second of a job on its fastest tier.
 [[nodiscard]] double fastest(const Job& job);
-/// A quantile of the seconds that a job needs on its fastest tier; where it is not known, those to
-/// its budget (a job with a curve) or those of the mean.
+/// A quantile of the steps that a job needs; where it is not known, those to its budget (a job with
+/// a curve) or those of the mean.
+[[nodiscard]] double remaining_steps(const Job& job, double share);
+/// The same in seconds on its fastest tier.
 [[nodiscard]] double remaining_s(const Job& job, double share);
 /// E[min(S, d)] / P(S <= d) x GPUs on the fastest tier: the inverse of the Gittins index.
 [[nodiscard]] double gittins_rank(const Job& job);
