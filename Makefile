@@ -15,7 +15,7 @@ test: ## every test: CTest, pytest, what `make lint` checks, and the site
 	@scripts/setup.sh develop
 	ctest --preset dev
 	@scripts/skipped_tests.sh build/dev
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 	@$(MAKE) --no-print-directory lint docs
 
 lint: ## formatting, types, the committed stub

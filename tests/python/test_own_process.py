@@ -11,8 +11,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,28 +49,9 @@ def run(check: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def done(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Callable[[Path], subprocess.CompletedProcess[str]]]:
-    """Run those that were asked for two at a time: they mostly load their own libraries."""
-    wanted = [
-        item.callspec.params["check"]
-        for item in request.session.items
-        if item.fspath == request.fspath
-    ]
-    with ThreadPoolExecutor(2) as pool:
-        running = {
-            check: pool.submit(run, check, tmp_path_factory.mktemp(check.stem)) for check in wanted
-        }
-        yield lambda check: running[check].result()
-
-
 @pytest.mark.parametrize("check", CHECKS, ids=lambda path: path.stem.removeprefix("check_"))
-def test_in_a_process_of_its_own(
-    check: Path, done: Callable[[Path], subprocess.CompletedProcess[str]]
-) -> None:
-    result = done(check)
+def test_in_a_process_of_its_own(check: Path, tmp_path: Path) -> None:
+    result = run(check, tmp_path)
     excuse = re.search(
         r"SKIPPED \[\d\] [^:]*:(?:\d+:)? (.* is not installed|this machine is too busy .*)",
         result.stdout,
