@@ -93,9 +93,14 @@ std::string read_file(const std::filesystem::path& file) {
   const auto broken = [&](const std::string& why) { refuse_file(shown_path(file), ": ", why); };
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) broken("is a folder, not a file");
+  if (std::filesystem::is_character_file(file, error)) broken("is a device, not a file");
 
   errno = 0;
-  const std::unique_ptr<gzFile_s, CloseGzip> handle(gzopen(name.c_str(), "rb"));
+  std::unique_ptr<gzFile_s, CloseGzip> handle(gzopen(name.c_str(), "rb"));
+  while (!handle && errno == EINTR) {  // a pipe waits for its writer
+    check_interrupt();
+    handle.reset(gzopen(name.c_str(), "rb"));
+  }
   if (!handle) broken(errno != 0 ? system_message(errno) : "out of memory");
   std::string bytes;
   const auto known = std::filesystem::file_size(file, error);
@@ -114,12 +119,19 @@ std::string read_file(const std::filesystem::path& file) {
     int code = Z_OK;
     const char* why = gzerror(handle.get(), &code);
     if (code == Z_BUF_ERROR) broken("the gzip stream ends too early");
-    if (code == Z_ERRNO) broken(system_message(errno));
+    if (code == Z_ERRNO) {
+      const int number = errno;
+      check_interrupt();  // before the sentence: a signal may be why
+      broken(system_message(number));
+    }
     if (got < 0 || code < 0) broken(sentence("broken gzip stream: ", why));
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
-    if (filled > kMaxUnpacked && gzdirect(handle.get()) == 0) {
-      broken(sentence("more than ", kMaxUnpacked >> 20, " MiB, unpacked"));
+    if (filled <= kMaxUnpacked) continue;
+    const bool packed = gzdirect(handle.get()) == 0;
+    if (packed || error) {  // a pipe may never end
+      const char* const what = packed ? "unpacked" : "from a pipe";
+      broken(sentence("more than ", kMaxUnpacked >> 20, " MiB, ", what));
     }
   }
   bytes.resize(filled);

@@ -118,6 +118,18 @@ def test_ctrl_c_ends_a_long_call(name: str) -> None:
     assert late < LATE_S, f"{name}: {late:.3f} s after the signal"
 
 
+def test_ctrl_c_ends_the_wait_for_the_writer_of_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            gp.read_pairs(tmp_path / "pipe")
+    finally:
+        timer.cancel()
+        timer.join()
+
+
 def test_the_handler_of_a_signal_may_call_the_library_and_the_call_goes_on() -> None:
     rows = losses(20_000)
     alone = gp.forecast_batch(STEPS, rows, [500.0], threads=2)

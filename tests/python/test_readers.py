@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -223,6 +224,19 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
             gp.read_traces(path, format="text")
         with pytest.raises(gp.IoError, match="not a regular file"):
             gp.read_traces(path, pattern=r"(?P<step>\d+) (?P<value>\d+)")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        gp.read_pairs,
+        lambda path: gp.Workload.from_trace(path, gpus=4),
+        lambda path: gp.Workload.from_gavel(path, path, cluster={"v100": 1}),
+    ],
+)
+def test_no_table_of_jobs_or_pairs_is_read_from_a_device_that_never_ends(read: Any) -> None:
+    with pytest.raises(gp.IoError, match=r"^/dev/zero: (is a device, not a file|not a regular)"):
+        read("/dev/zero")
 
 
 def test_a_wide_table_is_read_in_linear_time(tmp_path: Path) -> None:
