@@ -651,8 +651,10 @@ def test_scores_of_time_to_target_are_those_of_the_targets_beside_files(tmp_path
     (tmp_path / "races.json").write_text('{"target": "soon"}')
     with pytest.raises(gp.InputError, match=r"races.json: its target is 'soon', expected a number"):
         gp.bench.reach(tmp_path, "past-times")
-    with pytest.raises(gp.InputError, match="none of the runs drawn comes to a target"):
+    with pytest.raises(gp.InputError, match="bench: no target: give one"):
         gp.bench.reach(DOWN, "past-times")
+    with pytest.raises(gp.InputError, match="none of the runs drawn comes to a target"):
+        gp.bench.reach(DOWN, "past-times", target=-1)
 
 
 def test_ours_know_that_the_target_of_a_score_is_one_of_a_score() -> None:

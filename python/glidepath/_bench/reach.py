@@ -194,10 +194,16 @@ def reach(
             raise InputError(f"bench: {name} is {number}, expected {least} or more")
     check_seed(seed)
     chosen = methods_of(methods, times=TIMES)
+    goals = [
+        (logs, _target_of(source, logs.name) if target is None else target)
+        for logs in read_logs(source, metric)
+    ]
+    if all(goal is None for _, goal in goals):
+        raise InputError('bench: no target: give one, or "target" in the JSON beside a file')
     cases = [
         case
-        for logs in read_logs(source, metric)
-        if (goal := _target_of(source, logs.name) if target is None else target) is not None
+        for logs, goal in goals
+        if goal is not None
         for case in _cases(logs.name, logs.traces, goal, max_runs, past_runs, seed)
     ]
     if not cases:
