@@ -399,6 +399,19 @@ TEST(ForecastTest, APointOfWeightZeroCountsForNothing) {
   for (const double value : empty.median) EXPECT_TRUE(std::isfinite(value));
 }
 
+TEST(ForecastTest, AWeightTooSmallForAnInverseIsAWeightOfZero) {
+  const Trace run = power_law(40, 1, 3, 0.5, 0.01);
+  const std::vector<double> at{80};
+  std::vector<double> weight(40, 1.0);
+  for (const std::size_t i : {0, 20, 39}) {
+    weight[i] = 0;
+    const Forecast without = forecast({run.step, run.loss, weight}, at);
+    weight[i] = 1e-310;
+    EXPECT_EQ(forecast({run.step, run.loss, weight}, at).median, without.median) << i;
+    weight[i] = 1;
+  }
+}
+
 TEST(ReachTest, APointOfWeightZeroDecidesNeitherATargetNorTheBestNorAFailure) {
   const Trace run = power_law(40, 1, 3, 0.5, 0.01);
   Trace marked = run;

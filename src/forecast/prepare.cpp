@@ -111,9 +111,11 @@ double log_mean(std::span<const double> z, std::span<const double> weight) {
   return most + std::log(sum / total);
 }
 
-/// A point that counts: its loss is finite, and its weight is not 0.
+constexpr double kMinWeight = 1e-300;  // a smaller one, but 0, has an infinite inverse
+
+/// A point that counts: its loss is finite, and its weight is as good as not 0.
 bool counts(const TraceView& trace, std::size_t i) {
-  return std::isfinite(trace.loss[i]) && (trace.weight.empty() || trace.weight[i] > 0);
+  return std::isfinite(trace.loss[i]) && (trace.weight.empty() || trace.weight[i] >= kMinWeight);
 }
 
 /// The range of the losses that count.
