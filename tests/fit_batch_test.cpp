@@ -53,6 +53,17 @@ TEST(FitBatchTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
             "fit: loss is null, expected 2 x " + std::to_string(t.size()) + " numbers");
 }
 
+TEST(FitBatchTest, ABrokenTraceIsRefusedByItsPlaceInTheBatch) {
+  const auto t = counting(20);
+  const Trace run = sample({Family::pow3, {1.0, 3.0, 0.5}}, t, 0.01, 0);
+  Trace broken = run;
+  broken.step[4] = 0;
+  const std::vector<TraceView> traces{run.view(), run.view(), broken.view()};
+  const std::string fault = "trace: step[4] is 0, expected above the 4 before it";
+  EXPECT_EQ(refusal([&] { (void)fit_batch(traces); }), "fit_batch: trace 2: " + fault);
+  EXPECT_EQ(refusal([&] { (void)fit_batch(std::span(traces).last(1)); }), fault);
+}
+
 TEST(EigenTest, MatricesMapsAndBlocksAreViewsOfTheirNumbers) {
   EigenRows matrix(3, 4);
   for (int i = 0; i < 12; ++i) matrix(i / 4, i % 4) = i;

@@ -258,7 +258,14 @@ Fit fit(TraceView trace, const FitOptions& options) {
 std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& options,
                            const Execution& execution) {
   validate(options);
-  for (const TraceView& trace : traces) require_valid(trace);
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    try {
+      require_valid(traces[i]);
+    } catch (const InputError& error) {
+      if (traces.size() == 1) throw;
+      detail::refuse("fit_batch: trace ", i, ": ", error.what());
+    }
+  }
   std::vector<Fit> fits(traces.size());
   detail::for_each_block(traces.size(), 16, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
