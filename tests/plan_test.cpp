@@ -378,6 +378,10 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 0}}}),
             "plan: every objective has weight 0, expected one above 0");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::quality, 1}}}), "");
+  EXPECT_EQ(
+      refused(cluster, {.objectives = {{Objective::jct, 1e308}, {Objective::quality, 1e308}}}),
+      "plan: with these weights of the objectives an option is worth inf per second, expected "
+      "a finite number");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}}, .combine = Combine::in_order}),
             "");
   EXPECT_EQ(refused(cluster, {.objectives = {{static_cast<Objective>(99), 1}}}),

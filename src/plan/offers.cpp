@@ -206,7 +206,13 @@ void Planner::evaluate() {
   combine();
   charge_restarts();
   double top = 0;
-  for (const Offer& offer : offers_) top = std::max(top, offer.value);
+  for (const Offer& offer : offers_) {
+    if (!std::isfinite(offer.value)) {
+      refuse("plan: with these weights of the objectives an option is worth ", offer.value,
+             " per second, expected a finite number");
+    }
+    top = std::max(top, offer.value);
+  }
   if (top > kMaxOfferValue) scale_ = std::ldexp(1.0, -std::ilogb(top / kMaxOfferValue) - 1);
 }
 
