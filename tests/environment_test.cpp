@@ -3,6 +3,7 @@
 #include "glidepath/simulate.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -95,6 +96,9 @@ TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {
             "environment: expected weights, not an action");
   EXPECT_EQ(message_of<InputError>([] { (void)Environment({.weights_for_s = 1e300}); }),
             "environment: weights_for_s is 1e+300, expected at most 1e12");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(message_of<InputError>([] { (void)Environment({.energy_weight = kInfinity}); }),
+            "environment: energy_weight is inf, expected 0 or more and finite");
   EXPECT_EQ(message_of<InputError>([] { (void)Environment({.slots = 0}); }),
             "environment: 0 slots and 8 running jobs, expected at least 1 and 0, at most 1048576");
 }

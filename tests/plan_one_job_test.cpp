@@ -77,8 +77,9 @@ TEST(OptionsTest, BrokenOptionsAreRefusedByValue) {
   EXPECT_EQ(refusal([&] { (void)options_of(tiers, {}); }),
             "options_of: scaling has 0 fits, expected 1, one for each tier");
   EXPECT_EQ(refused({.alone = {.memory_gb = -1}}),
-            "options_of: memory is -1 GB, expected 0 or more");
-  EXPECT_EQ(refused({.batch = kInfinity}), "options_of: batch is inf, expected 0 or more");
+            "options_of: memory is -1 GB, expected 0 or more and finite");
+  EXPECT_EQ(refused({.batch = kInfinity}),
+            "options_of: batch is inf, expected 0 or more and finite");
   EXPECT_EQ(refused({.max_gpus = 0}), "options_of: max_gpus is 0, expected at least 1");
   EXPECT_EQ(refused({.utilization = 2}), "options_of: utilization is 2, expected 0 to 1");
   EXPECT_TRUE(options_of({}, {}).empty());

@@ -152,7 +152,8 @@ TEST(ViolationsTest, LimitsThatPlanRefusesAreRefused) {
   EXPECT_EQ(refused({.sharing = static_cast<Sharing>(9)}),
             "violations: sharing is value 9, expected one of exclusive, naive, mps, mig");
   EXPECT_EQ(refused({.power_cap_w = -1}), "violations: power_cap_w is -1, expected 0 or more");
-  EXPECT_EQ(refused({.min_run_s = kInfinity}), "violations: min_run_s is inf, expected 0 or more");
+  EXPECT_EQ(refused({.min_run_s = kInfinity}),
+            "violations: min_run_s is inf, expected 0 or more and finite");
 }
 
 TEST(ViolationsTest, TenThousandPlansOfRandomSnapshotsHaveNone) {

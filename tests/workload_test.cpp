@@ -36,7 +36,7 @@ TEST(BadInputTest, OneSentenceNamesTheJob) {
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 0; }),
             "workload: job 17 asks 0 GPUs, expected at least 1");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = -1; }),
-            "workload: job 17 has duration_s -1, expected more than 0");
+            "workload: job 17 has duration_s -1, expected more than 0 and finite");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = 0; }),
             "workload: job 17 has neither duration_s nor budget_steps above 0");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].submit_s = std::nan(""); }),
@@ -128,7 +128,7 @@ TEST(BadInputTest, OptionsOutOfRangeAreNamed) {
   EXPECT_EQ(message([](SimulationOptions& o) { o.session_s = 0; }),
             "simulate: session_s is 0, expected a time above 0");
   EXPECT_EQ(message([](SimulationOptions& o) { o.forecast_sigma = std::nan(""); }),
-            "simulate: forecast_sigma is nan, expected 0 or more");
+            "simulate: forecast_sigma is nan, expected 0 or more and finite");
   EXPECT_EQ(message([](SimulationOptions& o) { o.sharing = static_cast<Sharing>(99); }),
             "simulate: sharing is value 99, expected one of exclusive, naive, mps, mig");
 }

@@ -33,7 +33,8 @@ void check(const BatchLimits& limits) {
     if (std::string_view(what) == "reference") least = value;
   }
   if (!(limits.noise_scale >= 0 && std::isfinite(limits.noise_scale))) {
-    detail::refuse("best_batch: noise_scale is ", limits.noise_scale, ", expected 0 or more");
+    detail::refuse("best_batch: noise_scale is ", limits.noise_scale,
+                   ", expected 0 or more and finite");
   }
 }
 

@@ -71,7 +71,7 @@ bool has_prices(std::span<const Tier> tiers) {
 void check_limits(std::string_view verb, const PlanLimits& limits, std::span<const Tier> tiers) {
   refuse_unknown(limits.sharing, std::string(verb) + ": sharing");
   if (!finite_from_zero(limits.min_run_s)) {
-    refuse(verb, ": min_run_s is ", limits.min_run_s, ", expected 0 or more");
+    refuse(verb, ": min_run_s is ", limits.min_run_s, kFromZero);
   }
   if (!(limits.power_cap_w >= 0)) {
     refuse(verb, ": power_cap_w is ", limits.power_cap_w, ", expected 0 or more");
@@ -97,7 +97,7 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
            ", one for each tier");
   }
   for (const double price : options.prices) {
-    if (!finite_from_zero(price)) refuse("plan: a price is ", price, ", expected 0 or more");
+    if (!finite_from_zero(price)) refuse("plan: a price is ", price, kFromZero);
   }
   for (const WeightedObjective& each : options.objectives) {
     if (!finite_from_zero(each.weight)) {

@@ -22,10 +22,11 @@ void check(std::span<const Tier> tiers, std::span<const Scaling> scaling,
   }
   for (const Tier& tier : tiers) validate(tier);
   if (!(options.alone.memory_gb >= 0 && std::isfinite(options.alone.memory_gb))) {
-    detail::refuse("options_of: memory is ", options.alone.memory_gb, " GB, expected 0 or more");
+    detail::refuse("options_of: memory is ", options.alone.memory_gb,
+                   " GB, expected 0 or more and finite");
   }
   if (!(options.batch >= 0 && std::isfinite(options.batch))) {
-    detail::refuse("options_of: batch is ", options.batch, ", expected 0 or more");
+    detail::refuse("options_of: batch is ", options.batch, ", expected 0 or more and finite");
   }
   if (options.batches && options.batch > 0) {
     detail::refuse("options_of: batch and batches, one of which is enough");

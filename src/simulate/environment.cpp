@@ -239,11 +239,13 @@ Environment::Environment(const EnvironmentOptions& options) : options_(options) 
     detail::refuse("environment: ", options.slots, " slots and ", options.running,
                    " running jobs, expected at least 1 and 0, at most ", kMaxShown);
   }
-  if (!(options.energy_weight >= 0)) {
-    detail::refuse("environment: energy_weight is ", options.energy_weight, ", expected 0 or more");
+  if (!(options.energy_weight >= 0 && std::isfinite(options.energy_weight))) {
+    detail::refuse("environment: energy_weight is ", options.energy_weight,
+                   ", expected 0 or more and finite");
   }
   if (!(options.weights_for_s >= 0 && std::isfinite(options.weights_for_s))) {
-    detail::refuse("environment: weights_for_s is ", options.weights_for_s, ", expected 0 or more");
+    detail::refuse("environment: weights_for_s is ", options.weights_for_s,
+                   ", expected 0 or more and finite");
   }
   detail::refuse_above_max_seconds("environment", "weights_for_s", options.weights_for_s);
 }

@@ -59,8 +59,8 @@ void validate_work(const WorkloadJob& job) {
     refuse_job(job, "has ", what, " ", value, ", expected ", expected);
   };
   time("submit_s", job.submit_s, "0 or more");
-  time("duration_s", job.duration_s, "more than 0");
-  time("budget_steps", job.budget_steps, "more than 0");
+  time("duration_s", job.duration_s, "more than 0 and finite");
+  time("budget_steps", job.budget_steps, "more than 0 and finite");
   if (job.duration_s == 0 && job.budget_steps == 0) {
     refuse_job(job, "has neither duration_s nor budget_steps above 0");
   }

@@ -152,7 +152,8 @@ void Watch::add(double step, double loss, double lr) {
     detail::refuse("watch: learning rate ", lr, " at step ", step, " without a schedule");
   }
   if (lr < 0 || std::isinf(lr)) {
-    detail::refuse("watch: learning rate ", lr, " at step ", step, ", expected 0 or more");
+    detail::refuse("watch: learning rate ", lr, " at step ", step,
+                   ", expected 0 or more and finite");
   }
   if (step <= s.last_step) {
     ++s.restarts;

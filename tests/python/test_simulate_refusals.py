@@ -126,7 +126,7 @@ def test_what_nothing_would_read_is_refused(option: Any, sentence: str) -> None:
         ({"gap": math.nan}, "plan: gap is nan, expected 0 to 1"),
         ({"gap": 2.0}, "plan: gap is 2, expected 0 to 1"),
         ({"slack": 2.0}, "plan: slack is 2, expected 0 to less than 1"),
-        ({"min_run_s": -1.0}, "plan: min_run_s is -1, expected 0 or more"),
+        ({"min_run_s": -1.0}, "plan: min_run_s is -1, expected 0 or more and finite"),
         ({"stop_probability": -1.0}, "plan: stop_probability is -1"),
     ],
 )

@@ -521,7 +521,7 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a price": (
         lambda: gp.plan(QUEUE, prices=[-1]),
-        "plan: a price is -1, expected 0 or more",
+        "plan: a price is -1, expected 0 or more and finite",
     ),
     "curves": (
         lambda: ANY.Workload(TIERS, JOBS, curves=[None]),
@@ -577,7 +577,7 @@ NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "guaranteed run": (
         lambda: gp.violations(QUEUE, gp.Plan(), min_run_s=-5),
-        "violations: min_run_s is -5, expected 0 or more",
+        "violations: min_run_s is -5, expected 0 or more and finite",
     ),
     "cap": (
         lambda: gp.violations(QUEUE, gp.Plan(), power_cap_w=-1),
