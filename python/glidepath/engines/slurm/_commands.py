@@ -157,9 +157,12 @@ class Slurm:
         now_s = self.clock()
         nodes = self._ask("sinfo", "-h", "-N", "-O", format_of(NODE_FIELDS))
         queue = self._ask("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS))
-        jobs, _ = read_queue(queue)
+        jobs, unread = read_queue(queue)
         tiers = self._tiers(read_nodes(nodes))
-        return Cluster(now_s, tuple(jobs), tuple(tiers), _remark(tiers))
+        remark = _remark(tiers)
+        if unread and not jobs:
+            remark = "no record of what squeue printed can be read, so no job is known"
+        return Cluster(now_s, tuple(jobs), tuple(tiers), remark)
 
     def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
         """Read some jobs again; those that are gone are missing."""
