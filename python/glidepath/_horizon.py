@@ -19,7 +19,7 @@ import numpy as np
 
 from glidepath import _words
 from glidepath._answer import best_keys, forecast_keys, reach_keys, run_keys
-from glidepath._core import open_budget, reached_by_name
+from glidepath._core import InputError, open_budget, reached_by_name
 from glidepath._forecast import forecast
 from glidepath._reach import best_so_far, reach
 from glidepath._schedule import inferred
@@ -124,7 +124,10 @@ def outlook(seen: Trace, plan: Horizon, *, past: PastRuns | None = None) -> Fore
     last = float(seen.step[-1])
     left = max(plan.budget, step_after(last)) - last
     steps = np.unique(last + np.geomspace(left / _STEPS, left, _STEPS))
-    return forecast(seen, steps[steps > last], schedule=plan.schedule, past=past)
+    try:
+        return forecast(seen, steps[steps > last], schedule=plan.schedule, past=past)
+    except InputError as error:  # such as of a schedule that is not that of every run of a file
+        raise InputError(f"{seen.name}: {error}" if seen.name else str(error)) from None
 
 
 def step_after(last: float) -> float:

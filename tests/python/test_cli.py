@@ -22,6 +22,7 @@ from glidepath.cli._simulate import _COMPARED as COMPARED
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPERCOM = ROOT / "data" / "workloads" / "supercom"
+DOCSTRINGS = ROOT / "data" / "curves" / "docstring-t5.csv.gz"
 
 
 @pytest.fixture
@@ -442,6 +443,10 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("forecast", "{curves}", "--lr", "step:1:2"), ("--lr step:1:2: expected linear",)),
         (("forecast", "{curves}", "--lr", "linear:a:9"), ("--lr linear:a:9: expected linear",)),
         (("forecast", "{curves}", "--lr", "linear:-1:9"), ("--lr linear:-1:9: ",)),
+        (
+            ("forecast", DOCSTRINGS, "--observed", 0.1, "--lr", "cosine:0.003:1000"),
+            ("small-b8x1000/cosine_small_adamw-lr3e-3_s0: schedule: learning rate",),
+        ),
         (("watch", "{curves}", "--lr", "constant:1:2", "--once"), ("--lr constant:1:2: exp",)),
         (("watch", "{curves}", "--lr", "logged", "--once"), ("--lr logged: expected linear",)),
         (("forecast", "{curves}", "--budget", "inf"), ("--budget is inf",)),
