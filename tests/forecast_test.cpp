@@ -342,7 +342,7 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   }
   const Forecast f = forecast(trace.view(), ahead);
   EXPECT_EQ(refusal([&] { (void)interval(f, 1.0); }),
-            "forecast: coverage is 1, expected between 0 and 1");
+            "forecast: coverage is 1, expected above 0 and below 1");
   const Reach uneven{.step = {1, 2}, .cdf = {0.5}};
   for (const auto& read : {+[](const Reach& law) { return law.prob_by(1.5); },
                            +[](const Reach& law) { return law.quantile(0.2); },
@@ -352,7 +352,8 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   }
   EXPECT_EQ(refusal([&] { (void)prob_below(f, kNaN); }),
             "forecast: target is nan, expected a number");
-  EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }), "forecast: p is 2, expected between 0 and 1");
+  EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }),
+            "forecast: p is 2, expected above 0 and below 1");
 }
 
 TEST(ForecastTest, OptionsThatAreNoValueOfTheirsAreRefused) {

@@ -403,7 +403,7 @@ TEST(WatchTest, BrokenOptionsAreRefusedInASentence) {
             "watch: budget is inf, expected between -1e300 and 1e300");
   EXPECT_EQ(refusal({.target = 1, .budget = -1}), "watch: budget is -1, expected above 0");
   EXPECT_EQ(refusal({.target = 1, .budget = 0}), "watch: budget is 0, expected above 0");
-  EXPECT_EQ(refusal({.alpha = 0.5}), "watch: alpha is 0.5, expected between 0 and 0.5");
+  EXPECT_EQ(refusal({.alpha = 0.5}), "watch: alpha is 0.5, expected above 0 and below 0.5");
   EXPECT_EQ(refusal({.schedule = Schedule{{10, 5}, {1, 1}}}),
             "schedule: step[1] is 5, expected above the 10 before it");
   Trace rising{.name = "accuracy", .step = {1, 2}, .loss = {0, 1}};

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def ends_of(coverage: float) -> tuple[float, float]:
     """Levels between which the central interval of a coverage lies."""
     if not 0.0 < coverage < 1.0:
-        raise InputError(f"forecast: coverage is {coverage:g}, expected between 0 and 1")
+        raise InputError(f"forecast: coverage is {coverage:g}, expected above 0 and below 1")
     return (1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0
 
 
@@ -77,8 +77,9 @@ class Forecast(Recorded):
     def status(self) -> str:
         """``"good"``, ``"too_few_points"``, ``"flat"`` or ``"not_finite"``.
 
-        Every status comes with finite numbers. The last is that of a run that ended in NaN or
-        infinity, for longer than ever between two values.
+        Every status comes with finite numbers; those of a run without a finite value, and without
+        past runs, mean nothing. The last is that of a run that ended in NaN or infinity, for longer
+        than ever between two values.
         """
         return self._record.status
 

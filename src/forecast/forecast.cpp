@@ -105,7 +105,7 @@ struct Quantiles {
 
 Quantiles quantiles_at(const Forecast& f, double p) {
   const Law& law = law_of(f);
-  if (!(p > 0 && p < 1)) detail::refuse("forecast: p is ", p, ", expected between 0 and 1");
+  if (!(p > 0 && p < 1)) detail::refuse("forecast: p is ", p, ", expected above 0 and below 1");
   const Levels levels = detail::prepare_levels({&p, 1}, law.mixture.degrees, law.direction());
   std::vector<double> z_curve, z_raw;
   law.quantiles(levels, z_curve, z_raw);
@@ -153,7 +153,7 @@ std::vector<double> curve_quantile(const Forecast& f, double p) { return quantil
 
 ForecastInterval interval(const Forecast& f, double coverage) {
   if (!(coverage > 0 && coverage < 1)) {
-    detail::refuse("forecast: coverage is ", coverage, ", expected between 0 and 1");
+    detail::refuse("forecast: coverage is ", coverage, ", expected above 0 and below 1");
   }
   return {quantile(f, 0.5 - 0.5 * coverage), quantile(f, 0.5 + 0.5 * coverage)};
 }

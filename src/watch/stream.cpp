@@ -136,7 +136,7 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   detail::refuse_unknown(options_.direction, "watch: direction");
   detail::refuse_unknown(options_.reached_by, "watch: reached_by");
   if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
-    detail::refuse("watch: alpha is ", options_.alpha, ", expected between 0 and 0.5");
+    detail::refuse("watch: alpha is ", options_.alpha, ", expected above 0 and below 0.5");
   }
   if (options_.schedule) options_.schedule->validate();
   detail::refuse_other_direction(options_.past.get(), options_.direction);

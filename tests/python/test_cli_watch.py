@@ -325,7 +325,7 @@ def test_a_log_that_one_look_misses_is_not_gone(
         (("nowhere.csv", "--once"), "nowhere.csv: "),
         (
             ("nowhere.csv", "--target", "1", "--alpha", "0.7"),
-            "alpha is 0.7, expected between 0 and 0.5",
+            "alpha is 0.7, expected above 0 and below 0.5",
         ),
         (("nowhere.csv", "--every-s", "0"), "--every-s is 0, expected 0.1 or more"),
         (

@@ -173,7 +173,7 @@ def test_an_interval_is_between_its_two_quantiles() -> None:
     low, high = f.interval(0.8)
     np.testing.assert_array_equal(low, f.quantile(0.1))
     np.testing.assert_array_equal(high, f.quantile(0.9))
-    with pytest.raises(gp.InputError, match="coverage is 80, expected between 0 and 1"):
+    with pytest.raises(gp.InputError, match="coverage is 80, expected above 0 and below 1"):
         f.interval(80)
 
 

@@ -367,7 +367,7 @@ def test_one_bad_job_does_not_spoil_the_command_of_the_others(world: World) -> N
         ({"order": "best"}, "order is 'best', expected 'defer' or 'nice'"),
         ({"round_s": 0.0}, "round_s is 0, expected above 0 and at most 1000000"),
         ({"round_s": math.inf}, "round_s is inf, expected above 0 and at most 1000000"),
-        ({"alpha": 0.5}, "watch: alpha is 0.5, expected between 0 and 0.5"),
+        ({"alpha": 0.5}, "watch: alpha is 0.5, expected above 0 and below 0.5"),
         ({"grace_s": -1.0}, "grace_s is -1, expected 0 or more and finite"),
         ({"restart_s": -5.0}, "restart_s is -5, expected 0 or more and finite"),
         ({"restart_s": math.nan}, "restart_s is nan, expected 0 or more and finite"),

@@ -225,7 +225,7 @@ def test_a_batch_of_forecasts_has_what_one_forecast_has() -> None:
         gp.InputError, match=r"forecast_batch: no level 0.33, expected one of 0.05, 0.1"
     ):
         batch.quantile(0.33)
-    with pytest.raises(gp.InputError, match="coverage is 80, expected between 0 and 1"):
+    with pytest.raises(gp.InputError, match="coverage is 80, expected above 0 and below 1"):
         batch.interval(80)
     table = batch.to_pandas()
     assert table.index.names == ["run", "step"]
