@@ -99,7 +99,7 @@ struct Fit {
 /// Microseconds. Throws InputError on a broken TraceView, and where no weight is above 1e-20.
 [[nodiscard]] Fit fit(TraceView trace, const FitOptions& options = {});
 
-/// Fits of traces with their own steps; entry i is fit(traces[i], options), whatever the threads.
+/// Entry i is fit(traces[i], options), whatever the threads. Throws InputError naming the trace.
 [[nodiscard]] std::vector<Fit> fit_batch(std::span<const TraceView> traces,
                                          const FitOptions& options = {},
                                          const Execution& execution = {});

@@ -203,21 +203,21 @@ struct Reach {
 
   [[nodiscard]] double prob_by(double at_step) const;
   /// Smallest step by which the target is reached with probability p; infinity if it is reached
-  /// within the budget with probability below p.
+  /// within the budget with probability below p. Both throw InputError on a p out of [0, 1].
   [[nodiscard]] double quantile(double p) const;
   /// The quantile given that the target is reached within the budget; infinity where it cannot be.
   [[nodiscard]] double quantile_if_reached(double p) const;
-  /// `n` equally likely numbers of steps from the last observed one to the target, increasing
-  /// and not negative: 0 where it is reached already, infinity for never.
+  /// `n` equally likely numbers of steps from the last observed one to the target, increasing and
+  /// not negative: 0 where it is reached already, infinity for never. InputError on n below 1.
   [[nodiscard]] std::vector<double> remaining_steps(int n) const;
 };
 
-/// `budget` is an absolute step. A target that was reached before now is reached at that step.
+/// `budget` is an absolute step; a target reached before is reached then. Throws as forecast().
 [[nodiscard]] Reach reach(TraceView trace, double target, double budget,
                           const ForecastOptions& options = {});
 
-/// One reach per trace. `targets` and `budgets` have one value per trace, or one for all; the
-/// options hold for all. Entry i is the reach of trace i, byte for byte, for any number of threads.
+/// One reach per trace, of its own target and budget or the one for all. Entry i is the reach of
+/// trace i, byte for byte, for any number of threads. Throws InputError naming the trace.
 [[nodiscard]] std::vector<Reach> reach_batch(std::span<const TraceView> traces,
                                              std::span<const double> targets,
                                              std::span<const double> budgets,
@@ -236,7 +236,7 @@ struct BestSoFar {
   ForecastStatus status = ForecastStatus::good;
 };
 
-/// `budget` is an absolute step; nothing comes after it. Costs a reach().
+/// `budget` is an absolute step; nothing comes after it. Costs a reach(), and throws as it does.
 [[nodiscard]] BestSoFar best_so_far(TraceView trace, double budget,
                                     const ForecastOptions& options = {});
 

@@ -159,7 +159,7 @@ struct Allocation {
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
-/// All that a policy may know. There is no path from here to the truth of a simulation.
+/// All that a policy may know, borrowed. No path leads from here to the truth of a simulation.
 struct Snapshot {
   double now_s = 0;
   std::span<const Tier> tiers{};

@@ -96,7 +96,7 @@ struct Workload {
 [[nodiscard]] Workload read_workload(const std::filesystem::path& folder);
 
 /// The users of `classes.csv` and `habits.csv` of a folder beside its tiers and curves, drawn anew:
-/// the same jobs for the same (users, seed) anywhere.
+/// the same jobs for the same (users, seed) anywhere. InputError on users out of 1 to 100000.
 [[nodiscard]] Workload generate_workload(const std::filesystem::path& folder, int users,
                                          std::uint64_t seed = 0);
 
