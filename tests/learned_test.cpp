@@ -110,6 +110,32 @@ TEST(LearnedTest, WhereItsValuesDoNotHoldItIsBestValueAndSaysSo) {
   }
 }
 
+TEST(LearnedTest, WhatTheCrowdLiesWithinDecidesAsALookAtEachJobDoes) {
+  bool left = false, held = false;  // some decisions to jct, and not all of a run
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    for (const double restart_s : {0.0, 60.0}) {
+      const Workload workload = random_workload(seed, 250, 24);
+      SimulationOptions options = hardship(seed, restart_s);
+      std::vector<double>& values = options.planner.emplace().learned = zeros();
+      values[2 * kTerms] = 0.5;
+      values[2 * kTerms + 1] = -3;  // much hangs on where a job stands in the crowd
+      values[2 * kTerms + 2] = -0.5;
+      values[kLearnedValues - 2 * kRanges + 2] = 0.5;  // spreads that the values know
+      values[kLearnedValues - kRanges + 2] = 0.7;
+      const Simulation within = simulate(workload, "learned", options);
+      values[kTerms] = 1e-300;  // a weight that changes no key, but each job is looked at
+      const Simulation looked = simulate(workload, "learned", options);
+      expect_equal(within, looked);
+      EXPECT_EQ(within.fallback, looked.fallback);
+      left |= !within.fallback.empty();
+      values[kLearnedValues - 2 * kRanges + 2] = -1;
+      values[kLearnedValues - kRanges + 2] = 1e12;
+      held |= simulate(workload, "learned", options).jobs.end_s != within.jobs.end_s;
+    }
+  }
+  EXPECT_TRUE(left && held);
+}
+
 TEST(LearnedTest, AJobThatCannotBePlannedIsNoneOfTheCrowd) {
   const std::vector<Tier> tiers{{.name = "a", .nodes = 1, .gpus_per_node = 4}};
   std::vector<Job> jobs(3);

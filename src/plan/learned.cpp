@@ -65,6 +65,16 @@ void Crowd::close(double gpus) {
   load_ = std::log(std::max(asked_, 1.0) / std::max(gpus, 1.0));
 }
 
+Crowd Crowd::on_one_tier(const Sums& sums, double gpus) {
+  Crowd out;
+  out.asked_ = sums.gpus;
+  out.largest_ = sums.largest;
+  out.spread_ = sums.spread;
+  out.restart_s_ = sums.restart_s;
+  out.close(gpus);
+  return out;
+}
+
 std::array<double, kRanges> Crowd::inputs() const {
   return {std::exp(load_), largest_, spread_, restart_s_, std::exp(slowest_)};
 }
@@ -103,7 +113,10 @@ std::vector<double> within_budget(std::vector<double> samples, double left,
 
 double spread_of(std::span<const double> sorted) {
   if (sorted.size() < 4) return 0;
-  const double low = sorted[sorted.size() / 4], high = sorted[3 * sorted.size() / 4];
+  return spread_between(sorted[sorted.size() / 4], sorted[3 * sorted.size() / 4]);
+}
+
+double spread_between(double low, double high) {
   return low > 0 ? std::log(high / low) / kQuartilesOfNormal : 0;
 }
 

@@ -59,6 +59,11 @@ class Crowd {
   void add(double gpus, double log_rank, double spread, double restart_s);
   void add_speed(int tier, double log_speed);
   void close(double gpus);  ///< all have been added; so many GPUs are in service
+  /// What inputs() reads of a crowd on one tier of so many GPUs.
+  struct Sums {
+    double gpus = 0, largest = 0, spread = 0, restart_s = 0;
+  };
+  [[nodiscard]] static Crowd on_one_tier(const Sums& sums, double gpus);
 
   [[nodiscard]] bool empty() const { return jobs_ == 0; }
   [[nodiscard]] double log_rank() const { return log_rank_; }  ///< mean over jobs
@@ -83,6 +88,9 @@ class Crowd {
 /// infinity.
 [[nodiscard]] std::vector<double> within_budget(std::vector<double> samples, double left,
                                                 const LearnedValues& values);
+
+/// log(high / low) over that of the quartiles of a normal law; 0 where `low` is not above 0.
+[[nodiscard]] double spread_between(double low, double high);
 
 /// log(q75 / q25) of increasing samples over that of a normal law; 0 for fewer than four.
 [[nodiscard]] double spread_of(std::span<const double> sorted);

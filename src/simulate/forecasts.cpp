@@ -289,6 +289,45 @@ Predictor::Outlook Predictor::outlook(int job) const {
   return {rank, spread_of(steps)};
 }
 
+/// As in rank_ceiling(), but the numerators at the end of the cell where what is done falls, over
+/// the denominators now. What ends within that cell, of the weight w, the width h and with A after
+/// it, has a ratio of more than A h / w.
+double Predictor::rank_floor(const Left& known) {
+  const WorkLaw& law = known.law;
+  const double from = law.edge[known.first], to = law.edge[known.first + 1];
+  const double own = law.weight[known.first], after = law.above[known.first + 1];
+  double best = own > 0 ? after * (to - from) / own : std::numeric_limits<double>::infinity();
+  double p = known.first_weight;
+  double served = 0;
+  for (int i = known.first + 1; i < kLawCells; ++i) {
+    p += law.weight[i];
+    served += law.weight[i] * (law.work[i] - to);
+    const double least = served + law.above[i + 1] * (law.edge[i + 1] - to);
+    if (p > 0) best = std::min(best, least / p);
+    if (least > best * known.weight) break;
+  }
+  return best * (1 - kRoundingSlack);
+}
+
+Predictor::OutlookWithin Predictor::outlook_within(int job) const {
+  const double done = cluster_.done(job);
+  const Ceiling most = rank_ceiling(job);
+  if (sigma_ == 0 || law_of(job).empty) return {{most.rank, 0}, {most.rank, 0}, done};
+  const Left known = left_of(law_of(job), done);
+  const auto quartile = [&](std::size_t nth) {
+    const double sample = static_cast<double>(nth) + 0.5;
+    return quantile_cell(known, done, sample / kSamples, known.weight * sample / kSamples);
+  };
+  const Cell lower = quartile(kSamples / 4), upper = quartile(3 * kSamples / 4);
+  const double until = std::min({most.until, lower.until, upper.until});
+  const auto left = [&](const Cell& cell, double by) {
+    return std::max(1.0, known.work(cell.i) - by);
+  };
+  return {{rank_floor(known), spread_between(left(lower, done), left(upper, until))},
+          {most.rank, spread_between(left(lower, until), left(upper, done))},
+          until};
+}
+
 double Predictor::likely(int job) const {
   if (sigma_ == 0) return total(job);
   const double done = cluster_.done(job);
@@ -311,26 +350,26 @@ double Predictor::left(int job, double p) const {
     return std::max(0.0, law.quantile.value - done);
   }
   const Left known = left_of(law, done);
-  const int i = find_quantile(law, known, done, p, p * known.weight);
-  return std::max(0.0, known.work(i) - done);
+  const Cell cell = quantile_cell(known, done, p, p * known.weight);
+  if (cell.until > done) {
+    law.quantile_p = p;
+    law.quantile = {done, cell.until, law.work[cell.i]};
+  }
+  return std::max(0.0, known.work(cell.i) - done);
 }
 
-/// The cell of the quantile p: so much of the weight that is left lies before its end. Where it is
-/// not the one in which `done` falls, the law keeps it for as long as it stays.
-int Predictor::find_quantile(WorkLaw& law, const Left& known, double done, double p,
-                             double weight) {
+/// So much of the weight that is left lies before the end of the cell. Unless `done` falls there it
+/// is that of the quantile p until the cell where it falls has lost so much of its weight.
+Predictor::Cell Predictor::quantile_cell(const Left& known, double done, double p, double weight) {
+  const WorkLaw& law = known.law;
   double below = known.first_weight;
   int i = known.first;
   while (i + 1 < kLawCells && below < weight) below += law.weight[++i];
-  if (i > known.first) {
-    // It stays in that cell until the first one has lost so much of its weight.
-    const double spare = (below - p * known.weight - kRoundingSlack * known.weight) / (1 - p);
-    const double from = std::max(done, law.edge[known.first]), to = law.edge[known.first + 1];
-    const double share = std::clamp(spare / known.first_weight, 0.0, 1.0);
-    law.quantile_p = p;
-    law.quantile = {done, from + share * (to - from), law.work[i]};
-  }
-  return i;
+  if (i == known.first) return {i, done};
+  const double spare = (below - p * known.weight - kRoundingSlack * known.weight) / (1 - p);
+  const double from = std::max(done, law.edge[known.first]), to = law.edge[known.first + 1];
+  const double share = std::clamp(spare / known.first_weight, 0.0, 1.0);
+  return {i, from + share * (to - from)};
 }
 
 Predictor::Sample Predictor::sample(int job, double share) const {
@@ -344,14 +383,18 @@ Predictor::Sample Predictor::sample(int job, double share) const {
   if (law.empty) return {std::max(1.0, done), done, done};
   const double nth = static_cast<double>(quantile_index(kSamples, share));
   const double p = (nth + 0.5) / kSamples;
-  double work = law.quantile.value, until = law.quantile.until;
-  if (law.quantile_p != p || !law.quantile.holds(done)) {
-    const Left known = left_of(law, done);
-    const int i = find_quantile(law, known, done, p, known.weight * (nth + 0.5) / kSamples);
-    work = known.work(i);
-    until = i > known.first ? law.quantile.until : done;
+  if (law.quantile_p == p && law.quantile.holds(done)) {
+    const double work = law.quantile.value;
+    return {std::max(1.0, work - done), work, law.quantile.until};
   }
-  return {std::max(1.0, work - done), work, until};
+  const Left known = left_of(law, done);
+  const Cell cell = quantile_cell(known, done, p, known.weight * (nth + 0.5) / kSamples);
+  const double work = known.work(cell.i);
+  if (cell.until > done) {
+    law.quantile_p = p;
+    law.quantile = {done, cell.until, work};
+  }
+  return {std::max(1.0, work - done), work, cell.until};
 }
 
 void Predictor::meet() {

@@ -77,6 +77,12 @@ class Predictor {
     double rank = 0, spread = 0;
   };
   [[nodiscard]] Outlook outlook(int job) const;
+  /// What outlook() lies between until so much work is done, see Ceiling.
+  struct OutlookWithin {
+    Outlook low{}, high{};
+    double until = -1;
+  };
+  [[nodiscard]] OutlookWithin outlook_within(int job) const;
 
   /// Looks again at what jobs tell of each other's durations; whether any law changed.
   bool refresh();
@@ -137,7 +143,13 @@ class Predictor {
   WorkLaw& law_of(int job) const;
   void make_law(int job, double done, WorkLaw& law) const;
   [[nodiscard]] static Left left_of(const WorkLaw& law, double done);
-  static int find_quantile(WorkLaw& law, const Left& known, double done, double p, double weight);
+  /// The cell of a quantile, and until so much is done it is that one.
+  struct Cell {
+    int i = 0;
+    double until = -1;
+  };
+  [[nodiscard]] static Cell quantile_cell(const Left& known, double done, double p, double weight);
+  [[nodiscard]] static double rank_floor(const Left& known);
   void find_steps(const WorkLaw& law, double done, std::vector<double>& out) const;
 
   const Cluster& cluster_;

@@ -3,77 +3,122 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "plan/learned.hpp"
+#include "simulate/live_crowd.hpp"
 #include "simulate/ranks.hpp"
 
 namespace glidepath::detail {
 
-/// GittinsRank over exp(z) of the objective `learned`. z looks at all live jobs, so every key is
-/// made anew at each event; the law of a job only where it has run or durations were learned.
+/// GittinsRank over exp(z) of the objective `learned`. z looks at all live jobs, so that every key
+/// is made anew at each event, unless its weights are all 0, as those that are built in are: then
+/// keys are those of GittinsRank, and what patience asks of the crowd is mostly decided by bounds.
 struct LearnedRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  static constexpr double kMaxRankS = 1e12;  ///< for a rank that may be infinite
   explicit LearnedRank(Cluster& e)
-      : gittins_(e), values_(given(e.options)), outlooks_(e.runs.size()) {}
+      : gittins_(e),
+        values_(given(e.options)),
+        weighs_(std::ranges::any_of(values_.queue, [](double weight) { return weight != 0; })),
+        crowd_of_(e, gittins_.predict),
+        outlooks_(e.runs.size()) {}
 
+  void begin_wait(int job) { crowd_of_.wait(job); }
+  void leave(int job) { crowd_of_.leave(job); }
   bool refresh() {
-    Cluster& cluster = gittins_.cluster;
-    if (gittins_.predict.refresh()) ++learned_;
-    (void)gittins_.leader.refresh([&](int job) { return gittins_.predict.likely(job); });
-    for (; arrived_ < cluster.arrived; ++arrived_) live_.push_back(arrived_);
-    std::erase_if(live_, [&](int job) { return cluster.runs[job].end >= 0; });
-    if (live_.empty()) return true;  // nothing to decide
-    crowd_ = Crowd();
-    for (const int job : live_) {
-      const Known& known = outlook(job);
-      crowd_.add(cluster.runs[job].gpus, known.log_rank, known.spread,
-                 cluster.seconds(cluster.restart_of(job)));
-    }
-    crowd_.close(cluster.capacity[0]);
-    const std::string why = out_of_range(values_, crowd_);
-    holds_ = why.empty();
-    cluster.fallback.note(why);
-    return true;
+    const bool changed = gittins_.refresh();
+    crowd_known_ = false;
+    if (gittins_.cluster.live == 0) return true;  // nothing to decide
+    if (changed) crowd_of_.renew_all();
+    crowd_of_.look();
+    judge();
+    return weighs_ || changed;
   }
   [[nodiscard]] double left(int job, double p) const { return gittins_.left(job, p); }
   [[nodiscard]] double waiting(int job) const {
-    const Run& run = gittins_.cluster.runs[job];
-    const double rank = outlook(job).rank / run.fastest * gittins_.leader.factor(run.gpus);
+    if (!weighs_) return gittins_.waiting(job);
+    const double rank = gittins_.key(outlook(job).rank, job);
     return holds_ ? rank / std::exp(correction(values_.queue, prospect(job), crowd_)) : rank;
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
+  [[nodiscard]] double ceiling(const Running& job) const {
+    return weighs_ ? running(job) : gittins_.ceiling(job);
+  }
+
+  // ---- for patience
+
   /// What a preemption for the job costs, over what it does under GittinsRank.
-  [[nodiscard]] double preemption(int job) const {
-    if (!holds_) return 1;
-    const double size = std::clamp(outlook(job).log_rank - crowd_.log_rank(), -6.0, 6.0) / 2;
-    return std::exp(values_.patience[0] + values_.patience[1] * size);
+  [[nodiscard]] double preemption(int job) {
+    return holds_ ? preemption_of(outlook(job).log_rank - crowd().log_rank()) : 1;
+  }
+  [[nodiscard]] Between preemption_within(int job) const {
+    if (!holds_) return {1, 1};
+    const double own = outlook(job).log_rank;
+    const Between all = crowd_of_.log_rank();
+    const double first = preemption_of(own - all.low), second = preemption_of(own - all.high);
+    return {std::min(first, second) * (1 - kSlack), std::max(first, second) * (1 + kSlack)};
   }
   /// After which a job is late, over those of GittinsRank.
   [[nodiscard]] double fair_shares() const { return holds_ ? std::exp(values_.patience[2]) : 1; }
 
  private:
+  static constexpr double kSlack = 1e-9;  ///< relative: more than rounding may change
   [[nodiscard]] static std::span<const double> given(const SimulationOptions& options) {
     if (!options.planner) return {};
     return options.planner->learned;
   }
   struct Known {
     double done = -1, rank = 0, log_rank = 0, spread = 0;
-    std::int64_t learned = -1;
+    std::int64_t changes = -1;
   };
 
-  [[nodiscard]] const Known& outlook(int job) const {
+  /// Whether the values hold for the crowd as it is. Its spread is within bounds; the rest is known
+  /// without a look at each job.
+  void judge() {
+    Fallback& fallback = gittins_.cluster.fallback;
+    const auto holds = [&](double spread) {
+      return out_of_range(values_, crowd_of_.with_spread(spread)).empty();
+    };
+    const Between spread = crowd_of_.spread();
+    if (!weighs_ && holds(spread.low) && holds(spread.high)) {
+      holds_ = true;
+      fallback.note("");
+      return;
+    }
+    const std::string why = out_of_range(values_, crowd());
+    holds_ = why.empty();
+    fallback.note(why);
+  }
+
+  /// With a look at each live job.
+  const Crowd& crowd() {
+    if (std::exchange(crowd_known_, true)) return crowd_;
     const Cluster& cluster = gittins_.cluster;
+    crowd_ = Crowd();
+    for (const int job : crowd_of_.live()) {
+      const Known& known = outlook(job);
+      crowd_.add(cluster.runs[job].gpus, known.log_rank, known.spread,
+                 cluster.seconds(cluster.restart_of(job)));
+    }
+    crowd_.close(cluster.capacity[0]);
+    return crowd_;
+  }
+
+  [[nodiscard]] double preemption_of(double beyond_crowd) const {
+    const double size = std::clamp(beyond_crowd, -6.0, 6.0) / 2;
+    return std::exp(values_.patience[0] + values_.patience[1] * size);
+  }
+
+  [[nodiscard]] const Known& outlook(int job) const {
     Known& known = outlooks_[job];
-    const double done = cluster.done(job);
-    if (known.done == done && known.learned == learned_) return known;
+    const double done = gittins_.cluster.done(job);
+    if (known.done == done && known.changes == gittins_.changes) return known;
     const Predictor::Outlook seen = gittins_.predict.outlook(job);
-    const double seconds =
-        seen.rank / cluster.runs[job].fastest / static_cast<double>(cluster.per_second);
-    return known = {done, seen.rank, std::log(std::clamp(seconds, 1.0, kMaxRankS)), seen.spread,
-                    learned_};
+    return known = {done, seen.rank, crowd_of_.log_rank_of(seen.rank, job), seen.spread,
+                    gittins_.changes};
   }
 
   [[nodiscard]] Prospect prospect(int job) const {
@@ -92,11 +137,11 @@ struct LearnedRank {
 
   GittinsRank gittins_;
   LearnedValues values_;
-  std::vector<int> live_;  ///< in order of submission
-  int arrived_ = 0;
-  Crowd crowd_;
-  bool holds_ = false;        ///< the values, for the crowd as it is
-  std::int64_t learned_ = 0;  ///< how often what is known of durations has changed
+  bool weighs_;
+  LiveCrowd crowd_of_;
+  Crowd crowd_;  ///< in this event, once it is known
+  bool crowd_known_ = false;
+  bool holds_ = false;  ///< the values, for the crowd as it is
   mutable std::vector<Known> outlooks_;
 };
 

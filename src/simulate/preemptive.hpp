@@ -131,6 +131,7 @@ class Preemptive {
     arrivals_.push_back(job);
   }
   void leave(int job) {
+    if constexpr (requires { rank_.leave(job); }) rank_.leave(job);
     running_.end(job);
     left_ = true;
   }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "plan/learned.hpp"
+#include "simulate/cluster.hpp"
+#include "simulate/forecasts.hpp"
+
+namespace glidepath::detail {
+
+/// A number that lies between two others.
+struct Between {
+  double low = 0, high = 0;
+};
+
+/// The live jobs as `learned` sees them on one tier. What each needs changes with all that is done,
+/// and so do the means; but while a job stays in a cell of its law both lie between bounds. Their
+/// sums are kept, so that an event looks at no more of most running jobs. They are whole numbers,
+/// which add up the same in any order.
+class LiveCrowd {
+ public:
+  static constexpr double kMaxRankS = 1e12;  ///< for a rank that may be infinite
+
+  LiveCrowd(const Cluster& cluster, const Predictor& predict)
+      : cluster_(cluster),
+        predict_(predict),
+        seen_(cluster.runs.size()),
+        bounds_(cluster.runs.size()) {}
+
+  /// A job has arrived, or waits again.
+  void wait(int job) {
+    if (job == arrived_) {
+      ++arrived_;
+      live_.push_back(job);
+      count(job, 1);
+    }
+    renew(job, kNever);
+  }
+  void leave(int job) {
+    add(bounds_[job], -1);
+    count(job, -1);
+    ended_ = true;
+  }
+  /// In order of submission.
+  [[nodiscard]] const std::vector<int>& live() {
+    if (ended_) std::erase_if(live_, [&](int job) { return cluster_.runs[job].end >= 0; });
+    ended_ = false;
+    return live_;
+  }
+
+  /// What is known of durations has changed.
+  void renew_all() {
+    for (const int job : live()) renew(job, cluster_.runs[job].finishes);
+  }
+  /// To be called at each event, for the running jobs.
+  void look() {
+    for (const Running& running : cluster_.running) {
+      const Seen& seen = seen_[running.job];
+      const bool holds = seen.finishes == running.finishes && cluster_.now < seen.until;
+      if (!holds) renew(running.job, running.finishes);
+    }
+  }
+
+  /// Means over the live jobs, of which there is one.
+  [[nodiscard]] Between log_rank() const {
+    return {mean(sums_.log_rank_low), mean(sums_.log_rank_high)};
+  }
+  [[nodiscard]] Between spread() const { return {mean(sums_.spread_low), mean(sums_.spread_high)}; }
+
+  /// As out_of_range() reads it, with that mean spread.
+  [[nodiscard]] Crowd with_spread(double spread) const {
+    const double restart_s = cluster_.seconds(restarts_.rbegin()->first);
+    return Crowd::on_one_tier({.gpus = static_cast<double>(asked_),
+                               .largest = static_cast<double>(gangs_.rbegin()->first),
+                               .spread = spread,
+                               .restart_s = restart_s},
+                              cluster_.capacity[0]);
+  }
+
+  [[nodiscard]] double log_rank_of(double rank, int job) const {
+    const double seconds =
+        rank / cluster_.runs[job].fastest / static_cast<double>(cluster_.per_second);
+    return std::log(std::clamp(seconds, 1.0, kMaxRankS));
+  }
+
+ private:
+  static constexpr double kUnit = 1 << 20;  ///< of what the bounds are counted in
+  struct Bounds {
+    std::int64_t log_rank_low = 0, log_rank_high = 0, spread_low = 0, spread_high = 0;
+  };
+  /// The run for which the bounds hold, and until when: as in GittinsRank::KnownCeiling.
+  struct Seen {
+    Tick finishes = kNever, until = 0;
+  };
+
+  void renew(int job, Tick finishes) {
+    const Predictor::OutlookWithin now = predict_.outlook_within(job);
+    const Run& run = cluster_.runs[job];
+    // In ticks, and not so long that rounding could count.
+    const double length = (now.until - cluster_.done(job)) / run.rate * (1 - 1e-9) - 2;
+    seen_[job] = {finishes, cluster_.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15))};
+    add(bounds_[job], -1);
+    bounds_[job] = {below(log_rank_of(now.low.rank, job)), above(log_rank_of(now.high.rank, job)),
+                    below(now.low.spread), above(now.high.spread)};
+    add(bounds_[job], 1);
+  }
+  // A unit more than rounding may change.
+  static std::int64_t below(double value) {
+    return static_cast<std::int64_t>(std::floor(value * kUnit)) - 1;
+  }
+  static std::int64_t above(double value) {
+    return static_cast<std::int64_t>(std::ceil(value * kUnit)) + 1;
+  }
+  void add(const Bounds& bounds, int times) {
+    sums_.log_rank_low += times * bounds.log_rank_low;
+    sums_.log_rank_high += times * bounds.log_rank_high;
+    sums_.spread_low += times * bounds.spread_low;
+    sums_.spread_high += times * bounds.spread_high;
+  }
+  [[nodiscard]] double mean(std::int64_t sum) const {
+    return static_cast<double>(sum) / kUnit / cluster_.live;
+  }
+  void count(int job, int times) {
+    const int gpus = cluster_.submitted(job).gpus;
+    const Tick restart = cluster_.restart_of(job);
+    asked_ += times * gpus;
+    if ((gangs_[gpus] += times) == 0) gangs_.erase(gpus);
+    if ((restarts_[restart] += times) == 0) restarts_.erase(restart);
+  }
+
+  const Cluster& cluster_;
+  const Predictor& predict_;
+  std::vector<int> live_;  ///< in order of submission, and where `ended_` some that have ended
+  bool ended_ = false;
+  int arrived_ = 0;
+  std::int64_t asked_ = 0;        ///< GPUs
+  std::map<int, int> gangs_;      ///< live jobs by GPUs
+  std::map<Tick, int> restarts_;  ///< and by the ticks of a restart
+  std::vector<Seen> seen_;        ///< of each job
+  std::vector<Bounds> bounds_;    ///< of each job; none of one that has not arrived
+  Bounds sums_;                   ///< over the live jobs
+};
+
+}  // namespace glidepath::detail
