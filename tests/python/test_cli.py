@@ -1264,15 +1264,17 @@ def test_logs_of_a_folder_that_are_not_read_are_said(
 ) -> None:
     (curves.parent / "strange.log").write_text("hello\n" * 9)
     (curves.parent / "notes.md").write_text("hello\n")
+    (curves.parent / "begun.csv").write_text("")
     code, out, err = run(capsys, "fit", curves.parent)
     assert code in (0, 1)
     assert "3 fits" in out
-    assert f"passed over: {curves.parent / 'strange.log'}" in err.replace("\n", "")
+    assert f"passed over: {curves.parent / 'strange.log'}: a log of no known format" in err
+    assert f"passed over: {curves.parent / 'begun.csv'}: the file is empty" in err
     assert "notes.md" not in err
     options = ("-m", "last", "--cutoff", "0.5")
     code, out, err = run(capsys, "bench", "accuracy", curves.parent, *options)
     assert code == 0
-    assert "1 log not read" in out
+    assert "2 logs not read" in out
     assert "strange.log" in err
     assert "notes.md" not in err
 

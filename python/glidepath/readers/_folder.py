@@ -119,7 +119,7 @@ def read_folder(folder: Path, metric: str | None, format: str | None) -> list[Tr
         kind = _format_of(file, head)
         if kind is None or (format is not None and kind != format):
             if kind is None and is_called_log(file):
-                pass_over(f"{file}: a log of no known format")
+                pass_over(f"{file}: {'a log of no known format' if head else 'the file is empty'}")
             continue
         reader = _reader(kind)
         unit: Path = reader.unit(file) if hasattr(reader, "unit") else file
