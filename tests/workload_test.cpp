@@ -50,6 +50,24 @@ TEST(BadInputTest, OneSentenceNamesTheJob) {
   EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "workload: it has no tier");
 }
 
+TEST(BadInputTest, ACurveWhoseStepsGoBackIsRefusedByTheNameOfItsJob) {
+  Workload workload = one_job();
+  WorkloadJob& job = workload.jobs[0];
+  job.duration_s = 0;
+  job.budget_steps = 4;
+  job.truth = 0;
+  const auto message = [&](std::vector<double> step) {
+    workload.curves = {{.name = "c", .step = std::move(step), .loss = {4, 3, 2}}};
+    return refusal([&] { (void)simulate(workload, "fifo"); });
+  };
+  const std::string curve = "workload: job 17 names curve 0 'c': trace: ";
+  EXPECT_EQ(message({1, 2, 4}), "");
+  EXPECT_EQ(message({1, 0, 4}), curve + "step[1] is 0, expected above the 1 before it");
+  EXPECT_EQ(message({1, 2, std::nan("")}),
+            curve + "step[2] is nan, expected between -1e300 and 1e300");
+  EXPECT_EQ(message({1, 2}), curve + "2 steps but 3 losses");
+}
+
 TEST(BadInputTest, AJobThatWouldTakeLongerThanAnyTimeOnATierIsRefused) {
   const auto message = [](auto&& change) {
     Workload workload = one_job();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/simulate.hpp"
+#include "glidepath/trace.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <tuple>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "common/require.hpp"
 #include "plan/check.hpp"
@@ -73,6 +75,14 @@ void validate_work(const WorkloadJob& job) {
   }
 }
 
+void validate_trace(const WorkloadJob& job, const Trace& curve) {
+  try {
+    validate(curve.view());
+  } catch (const InputError& error) {
+    refuse_job(job, "names curve ", job.truth, " '", curve.name, "': ", error.what());
+  }
+}
+
 /// No run goes on where its record ends.
 void validate_curve(const WorkloadJob& job, const Trace& curve) {
   if (job.duration_s > 0) {
@@ -105,7 +115,6 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
     refuse_job(job, "names curve ", job.truth,
                detail::expected_place("curve", workload.curves.size()));
   }
-  if (job.truth >= 0) validate_curve(job, workload.curves[job.truth]);
   if (!job.steps_per_s.empty() && job.steps_per_s.size() != workload.tiers.size()) {
     refuse_job(job, "has ", job.steps_per_s.size(), " step rates, expected ", workload.tiers.size(),
                ", one for each tier");
@@ -214,11 +223,18 @@ void validate(const Workload& workload) {
   }
   validate_pairs(workload);
   std::unordered_set<std::int64_t> ids;
+  std::vector<bool> looked_at(workload.curves.size());
   for (const WorkloadJob& job : workload.jobs) {
     if (job.id < 0) refuse_job(job, "has an id below 0");  // -1 names no partner
     if (!ids.insert(job.id).second) refuse_job(job, "is there twice");
     validate_work(job);
     validate_columns(job, workload);
+    if (job.truth >= 0) {
+      const Trace& curve = workload.curves[job.truth];
+      if (!looked_at[job.truth]) validate_trace(job, curve);
+      looked_at[job.truth] = true;
+      validate_curve(job, curve);
+    }
     validate_gangs(job, workload);
     validate_phases(job);
     validate_room(job, workload);
