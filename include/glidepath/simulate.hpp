@@ -106,7 +106,7 @@ void write_jobs(const Workload& workload, const std::filesystem::path& file);
 
 /// Throws InputError naming the job: a gang below 1 or larger than every tier that it could use, a
 /// gang that is there twice, phases out of order, a negative or non-finite time, one above 1e12
-/// seconds on some tier, no work, a curve that is not there, a repeated id.
+/// seconds on some tier, no work, a curve that is not there or broken, a repeated id.
 void validate(const Workload& workload);
 
 // ---- how
