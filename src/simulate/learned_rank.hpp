@@ -56,6 +56,7 @@ struct LearnedRank {
   }
   [[nodiscard]] Between preemption_within(int job) const {
     if (!holds_) return {1, 1};
+    if (values_.patience[1] == 0) return {preemption_of(0), preemption_of(0)};  // for all jobs
     const double own = outlook(job).log_rank;
     const Between all = crowd_of_.log_rank();
     const double first = preemption_of(own - all.low), second = preemption_of(own - all.high);
