@@ -289,43 +289,22 @@ Predictor::Outlook Predictor::outlook(int job) const {
   return {rank, spread_of(steps)};
 }
 
-/// As in rank_ceiling(), but the numerators at the end of the cell where what is done falls, over
-/// the denominators now. What ends within that cell, of the weight w, the width h and with A after
-/// it, has a ratio of more than A h / w.
-double Predictor::rank_floor(const Left& known) {
-  const WorkLaw& law = known.law;
-  const double from = law.edge[known.first], to = law.edge[known.first + 1];
-  const double own = law.weight[known.first], after = law.above[known.first + 1];
-  double best = own > 0 ? after * (to - from) / own : std::numeric_limits<double>::infinity();
-  double p = known.first_weight;
-  double served = 0;
-  for (int i = known.first + 1; i < kLawCells; ++i) {
-    p += law.weight[i];
-    served += law.weight[i] * (law.work[i] - to);
-    const double least = served + law.above[i + 1] * (law.edge[i + 1] - to);
-    if (p > 0) best = std::min(best, least / p);
-    if (least > best * known.weight) break;
-  }
-  return best * (1 - kRoundingSlack);
-}
-
-Predictor::OutlookWithin Predictor::outlook_within(int job) const {
+Predictor::SpreadWithin Predictor::spread_within(int job) const {
+  if (sigma_ == 0) return {};
   const double done = cluster_.done(job);
-  const Ceiling most = rank_ceiling(job);
-  if (sigma_ == 0 || law_of(job).empty) return {{most.rank, 0}, {most.rank, 0}, done};
+  if (law_of(job).empty) return {.until = done};
   const Left known = left_of(law_of(job), done);
   const auto quartile = [&](std::size_t nth) {
     const double sample = static_cast<double>(nth) + 0.5;
     return quantile_cell(known, done, sample / kSamples, known.weight * sample / kSamples);
   };
   const Cell lower = quartile(kSamples / 4), upper = quartile(3 * kSamples / 4);
-  const double until = std::min({most.until, lower.until, upper.until});
+  const double until = std::min(lower.until, upper.until);
   const auto left = [&](const Cell& cell, double by) {
     return std::max(1.0, known.work(cell.i) - by);
   };
-  return {{rank_floor(known), spread_between(left(lower, done), left(upper, until))},
-          {most.rank, spread_between(left(lower, until), left(upper, done))},
-          until};
+  return {spread_between(left(lower, done), left(upper, until)),
+          spread_between(left(lower, until), left(upper, done)), until};
 }
 
 double Predictor::likely(int job) const {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "simulate/cluster.hpp"
 #include "simulate/durations.hpp"
 
@@ -77,12 +78,11 @@ class Predictor {
     double rank = 0, spread = 0;
   };
   [[nodiscard]] Outlook outlook(int job) const;
-  /// What outlook() lies between until so much work is done, see Ceiling.
-  struct OutlookWithin {
-    Outlook low{}, high{};
-    double until = -1;
+  /// What the spread of outlook() lies between until so much work is done, see Ceiling.
+  struct SpreadWithin {
+    double low = 0, high = 0, until = kInfinity;
   };
-  [[nodiscard]] OutlookWithin outlook_within(int job) const;
+  [[nodiscard]] SpreadWithin spread_within(int job) const;
 
   /// Looks again at what jobs tell of each other's durations; whether any law changed.
   bool refresh();
@@ -149,7 +149,6 @@ class Predictor {
     double until = -1;
   };
   [[nodiscard]] static Cell quantile_cell(const Left& known, double done, double p, double weight);
-  [[nodiscard]] static double rank_floor(const Left& known);
   void find_steps(const WorkLaw& law, double done, std::vector<double>& out) const;
 
   const Cluster& cluster_;

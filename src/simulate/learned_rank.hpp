@@ -52,21 +52,17 @@ struct LearnedRank {
 
   /// What a preemption for the job costs, over what it does under GittinsRank.
   [[nodiscard]] double preemption(int job) {
-    return holds_ ? preemption_of(outlook(job).log_rank - crowd().log_rank()) : 1;
-  }
-  [[nodiscard]] Between preemption_within(int job) const {
-    if (!holds_) return {1, 1};
-    if (values_.patience[1] == 0) return {preemption_of(0), preemption_of(0)};  // for all jobs
-    const double own = outlook(job).log_rank;
-    const Between all = crowd_of_.log_rank();
-    const double first = preemption_of(own - all.low), second = preemption_of(own - all.high);
-    return {std::min(first, second) * (1 - kSlack), std::max(first, second) * (1 + kSlack)};
+    if (!holds_) return 1;
+    const double by_size = values_.patience[1];
+    if (by_size == 0) return std::exp(values_.patience[0]);
+    const double size = std::clamp(outlook(job).log_rank - crowd().log_rank(), -6.0, 6.0) / 2;
+    return std::exp(values_.patience[0] + by_size * size);
   }
   /// After which a job is late, over those of GittinsRank.
   [[nodiscard]] double fair_shares() const { return holds_ ? std::exp(values_.patience[2]) : 1; }
 
  private:
-  static constexpr double kSlack = 1e-9;  ///< relative: more than rounding may change
+  static constexpr double kMaxRankS = 1e12;  ///< for a rank that may be infinite
   [[nodiscard]] static std::span<const double> given(const SimulationOptions& options) {
     if (!options.planner) return {};
     return options.planner->learned;
@@ -83,7 +79,7 @@ struct LearnedRank {
     const auto holds = [&](double spread) {
       return out_of_range(values_, crowd_of_.with_spread(spread)).empty();
     };
-    const Between spread = crowd_of_.spread();
+    const auto spread = crowd_of_.spread();
     if (!weighs_ && holds(spread.low) && holds(spread.high)) {
       holds_ = true;
       fallback.note("");
@@ -108,17 +104,15 @@ struct LearnedRank {
     return crowd_;
   }
 
-  [[nodiscard]] double preemption_of(double beyond_crowd) const {
-    const double size = std::clamp(beyond_crowd, -6.0, 6.0) / 2;
-    return std::exp(values_.patience[0] + values_.patience[1] * size);
-  }
-
   [[nodiscard]] const Known& outlook(int job) const {
     Known& known = outlooks_[job];
-    const double done = gittins_.cluster.done(job);
+    const Cluster& cluster = gittins_.cluster;
+    const double done = cluster.done(job);
     if (known.done == done && known.changes == gittins_.changes) return known;
     const Predictor::Outlook seen = gittins_.predict.outlook(job);
-    return known = {done, seen.rank, crowd_of_.log_rank_of(seen.rank, job), seen.spread,
+    const double seconds =
+        seen.rank / cluster.runs[job].fastest / static_cast<double>(cluster.per_second);
+    return known = {done, seen.rank, std::log(std::clamp(seconds, 1.0, kMaxRankS)), seen.spread,
                     gittins_.changes};
   }
 

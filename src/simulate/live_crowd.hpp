@@ -13,18 +13,17 @@
 
 namespace glidepath::detail {
 
-/// A number that lies between two others.
-struct Between {
-  double low = 0, high = 0;
-};
-
-/// The live jobs as `learned` sees them on one tier. What each needs changes with all that is done,
-/// and so do the means; but while a job stays in a cell of its law both lie between bounds. Their
-/// sums are kept, so that an event looks at no more of most running jobs. They are whole numbers,
-/// which add up the same in any order.
+/// The live jobs as `learned` sees them on one tier. How far the laws of what they need spread
+/// changes with all that is done, and so does the mean; but while a job stays in a cell of its law
+/// its spread lies between bounds. Their sums are kept, so that an event looks at no more of most
+/// running jobs. They are whole numbers, which add up the same in any order.
 class LiveCrowd {
  public:
-  static constexpr double kMaxRankS = 1e12;  ///< for a rank that may be infinite
+  /// What a number lies between.
+  template <typename Number>
+  struct Bounds {
+    Number low = 0, high = 0;
+  };
 
   LiveCrowd(const Cluster& cluster, const Predictor& predict)
       : cluster_(cluster),
@@ -66,11 +65,8 @@ class LiveCrowd {
     }
   }
 
-  /// Means over the live jobs, of which there is one.
-  [[nodiscard]] Between log_rank() const {
-    return {mean(sums_.log_rank_low), mean(sums_.log_rank_high)};
-  }
-  [[nodiscard]] Between spread() const { return {mean(sums_.spread_low), mean(sums_.spread_high)}; }
+  /// What the mean spread of the live jobs lies between; there must be one.
+  [[nodiscard]] Bounds<double> spread() const { return {mean(sums_.low), mean(sums_.high)}; }
 
   /// As out_of_range() reads it, with that mean spread.
   [[nodiscard]] Crowd with_spread(double spread) const {
@@ -82,31 +78,21 @@ class LiveCrowd {
                               cluster_.capacity[0]);
   }
 
-  [[nodiscard]] double log_rank_of(double rank, int job) const {
-    const double seconds =
-        rank / cluster_.runs[job].fastest / static_cast<double>(cluster_.per_second);
-    return std::log(std::clamp(seconds, 1.0, kMaxRankS));
-  }
-
  private:
   static constexpr double kUnit = 1 << 20;  ///< of what the bounds are counted in
-  struct Bounds {
-    std::int64_t log_rank_low = 0, log_rank_high = 0, spread_low = 0, spread_high = 0;
-  };
   /// The run for which the bounds hold, and until when: as in GittinsRank::KnownCeiling.
   struct Seen {
     Tick finishes = kNever, until = 0;
   };
 
   void renew(int job, Tick finishes) {
-    const Predictor::OutlookWithin now = predict_.outlook_within(job);
+    const Predictor::SpreadWithin now = predict_.spread_within(job);
     const Run& run = cluster_.runs[job];
     // In ticks, and not so long that rounding could count.
     const double length = (now.until - cluster_.done(job)) / run.rate * (1 - 1e-9) - 2;
     seen_[job] = {finishes, cluster_.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15))};
     add(bounds_[job], -1);
-    bounds_[job] = {below(log_rank_of(now.low.rank, job)), above(log_rank_of(now.high.rank, job)),
-                    below(now.low.spread), above(now.high.spread)};
+    bounds_[job] = {below(now.low), above(now.high)};
     add(bounds_[job], 1);
   }
   // A unit more than rounding may change.
@@ -116,11 +102,9 @@ class LiveCrowd {
   static std::int64_t above(double value) {
     return static_cast<std::int64_t>(std::ceil(value * kUnit)) + 1;
   }
-  void add(const Bounds& bounds, int times) {
-    sums_.log_rank_low += times * bounds.log_rank_low;
-    sums_.log_rank_high += times * bounds.log_rank_high;
-    sums_.spread_low += times * bounds.spread_low;
-    sums_.spread_high += times * bounds.spread_high;
+  void add(const Bounds<std::int64_t>& bounds, int times) {
+    sums_.low += times * bounds.low;
+    sums_.high += times * bounds.high;
   }
   [[nodiscard]] double mean(std::int64_t sum) const {
     return static_cast<double>(sum) / kUnit / cluster_.live;
@@ -138,12 +122,12 @@ class LiveCrowd {
   std::vector<int> live_;  ///< in order of submission, and where `ended_` some that have ended
   bool ended_ = false;
   int arrived_ = 0;
-  std::int64_t asked_ = 0;        ///< GPUs
-  std::map<int, int> gangs_;      ///< live jobs by GPUs
-  std::map<Tick, int> restarts_;  ///< and by the ticks of a restart
-  std::vector<Seen> seen_;        ///< of each job
-  std::vector<Bounds> bounds_;    ///< of each job; none of one that has not arrived
-  Bounds sums_;                   ///< over the live jobs
+  std::int64_t asked_ = 0;                    ///< GPUs
+  std::map<int, int> gangs_;                  ///< live jobs by GPUs
+  std::map<Tick, int> restarts_;              ///< and by the ticks of a restart
+  std::vector<Seen> seen_;                    ///< of each job
+  std::vector<Bounds<std::int64_t>> bounds_;  ///< of each job; none of one that has not arrived
+  Bounds<std::int64_t> sums_;                 ///< over the live jobs
 };
 
 }  // namespace glidepath::detail

@@ -212,7 +212,7 @@ class Patient {
     for (const Taken& other : taken_) {
       saved -= kOthersLoss * std::min(own, seats_.wait_for(other.gpus + ahead, room));
     }
-    return is_worth_less(saved, job);
+    return saved <= preemption_cost(job) * static_cast<double>(taken_.size());
   }
   void look_at(double tick) {
     wake_ = std::min(wake_, static_cast<Tick>(std::ceil(std::min(tick, 1e18))));
@@ -228,21 +228,10 @@ class Patient {
     });
   }
 
-  /// Whether so much saved is at most what the preemptions for the job cost. A rank may know of the
-  /// cost what it lies between, for less work.
-  [[nodiscard]] bool is_worth_less(double saved, int job) {
-    const auto cost = [&](double factor) {
-      const double weighed = ended_ > 0 ? kPreemptionJcts * jct_ / static_cast<double>(ended_) : 0;
-      const double each = static_cast<double>(cluster_.restart_of(job)) + weighed * factor;
-      return each * static_cast<double>(taken_.size());
-    };
-    if constexpr (requires { rank_.preemption_within(job); }) {
-      const auto within = rank_.preemption_within(job);
-      if (saved <= cost(within.low)) return true;
-      return saved <= cost(within.high) && saved <= cost(rank_.preemption(job));
-    } else {
-      return saved <= cost(1);
-    }
+  [[nodiscard]] double preemption_cost(int job) {
+    double weighed = ended_ > 0 ? kPreemptionJcts * jct_ / static_cast<double>(ended_) : 0;
+    if constexpr (requires { rank_.preemption(job); }) weighed *= rank_.preemption(job);
+    return static_cast<double>(cluster_.restart_of(job)) + weighed;
   }
 
   /// How long a job takes with a fair share, see Simulation::worst_ftf.
