@@ -18,6 +18,7 @@
 #include "fit/low_rank.hpp"
 #include "fit/problem.hpp"
 #include "trace/counted.hpp"
+#include "trace/naming_trace.hpp"
 
 namespace glidepath {
 namespace {
@@ -259,12 +260,7 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
                            const Execution& execution) {
   validate(options);
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    try {
-      require_valid(traces[i]);
-    } catch (const InputError& error) {
-      if (traces.size() == 1) throw;
-      detail::refuse("fit_batch: trace ", i, ": ", error.what());
-    }
+    detail::naming_trace("fit_batch", i, traces.size(), [&] { require_valid(traces[i]); });
   }
   std::vector<Fit> fits(traces.size());
   detail::for_each_block(traces.size(), 16, execution,

@@ -23,6 +23,7 @@
 #include "forecast/survival.hpp"
 #include "trace/counted.hpp"
 #include "trace/direction.hpp"
+#include "trace/naming_trace.hpp"
 
 namespace glidepath {
 namespace {
@@ -285,12 +286,9 @@ std::vector<Reach> reach_batch(std::span<const TraceView> traces, std::span<cons
   detail::for_each_block(
       std::ssize(traces), 1, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t) {
         const auto i = static_cast<std::size_t>(begin);
-        try {
+        detail::naming_trace("reach_batch", i, traces.size(), [&] {
           found[i] = reach(traces[i], value(targets, i), value(budgets, i), options);
-        } catch (const InputError& error) {
-          if (traces.size() == 1) throw;
-          detail::refuse("reach_batch: trace ", i, ": ", error.what());
-        }
+        });
       });
   return found;
 }

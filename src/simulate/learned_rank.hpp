@@ -16,7 +16,7 @@ namespace glidepath::detail {
 
 /// GittinsRank over exp(z) of the objective `learned`. z looks at all live jobs, so that every key
 /// is made anew at each event, unless its weights are all 0, as those that are built in are: then
-/// keys are those of GittinsRank, and what patience asks of the crowd is mostly decided by bounds.
+/// keys are those of GittinsRank, and bounds mostly decide whether the values hold for the crowd.
 struct LearnedRank {
   static constexpr bool kByFinish = false, kMonotone = false;
   explicit LearnedRank(Cluster& e)

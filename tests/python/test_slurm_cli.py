@@ -328,18 +328,6 @@ def test_without_a_tier_status_says_so_and_names_the_option(
         assert "--tiers NAME=SPEED" in err
 
 
-def test_a_queue_of_which_nothing_can_be_read_is_not_called_empty(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    mine: ClusterJob,
-) -> None:
-    _commands(tmp_path, monkeypatch, [mine])
-    (tmp_path / "squeue").write_text("#!/bin/sh\necho '{\"jobs\": []}'\n")
-    code, _, err = slurm(capsys, "status")
-    assert (code, "no record of what squeue printed can be read" in err) == (0, True)
-
-
 def test_gpus_without_a_type_are_a_tier_of_unknown_speed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

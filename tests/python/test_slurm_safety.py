@@ -285,6 +285,13 @@ def test_gpus_of_a_job_whose_record_cannot_be_read_are_not_free(tmp_path: Path) 
     assert touched(decided(tmp_path, jobs)) == {}
 
 
+def test_a_queue_of_which_nothing_can_be_read_is_not_called_empty(tmp_path: Path) -> None:
+    unread = "no record of what squeue printed can be read, so no job is known"
+    jobs = [running(11, f"{BUSY} tiers=bronze,silver")]
+    assert decided(tmp_path, jobs, edit=lambda text: '{"jobs": []}').remark == unread
+    assert decided(tmp_path, jobs, edit=lambda text: "").remark == ""
+
+
 @pytest.mark.parametrize("gres", ["gpu:h100:4", "gpu:1g.5gb:4", "gpu:4", "gpu:nvidia_a100_80gb:4"])
 def test_no_running_job_goes_to_or_from_gpus_whose_speed_is_not_known(
     tmp_path: Path, gres: str
