@@ -69,12 +69,15 @@ class Game:
         if number not in self.played:
             settings, draw = self.settings, SETTINGS["draw"]
             rng = generator(SETTINGS["seed"], settings["stream"], number)
-            if settings["with_curves"] > 0 and rng.random() < settings["with_curves"]:
+            curves = settings["with_curves"] > 0 and rng.random() < settings["with_curves"]
+            if curves:
                 drawn = supercom(int(rng.integers(*draw["users"])), int(rng.integers(1 << 30)))
             else:
                 jobs = window(rng, draw, self.traces, self.clusters)
                 drawn = workload(rng, draw, jobs, settings["tiers"])
             how = conditions(rng, draw)
+            if curves:
+                del how["forecast_sigma"]  # each job is forecast from its curve
             self.played[number] = drawn, how, play(drawn, "best_value", how, self.memo)
         return self.played[number]
 

@@ -126,6 +126,17 @@ def test_a_search_goes_on_from_its_checkpoint_to_the_same_bytes(train: ModuleTyp
     assert whole.centre == pytest.approx([1, -2, 0.5], abs=1e-3)
 
 
+def test_the_training_for_budgets_plays_workloads_with_curves(
+    train: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(train.SETTINGS["heads"]["budget"], "with_curves", 1.0)
+    monkeypatch.setitem(train.SETTINGS["draw"], "users", [3, 4])
+    game = train.Game("budget", None)
+    jct, _ = game.ratios(np.zeros(19), 0)
+    assert np.isfinite(jct)
+    assert (game.played[0][0].jobs["truth"] >= 0).all()  # each job has a curve
+
+
 def test_jobs_with_budgets_are_done_earlier_with_fewer_preemptions() -> None:
     folder = ROOT / "data" / "workloads" / "supercom"
     options: dict[str, Any] = {
