@@ -198,6 +198,7 @@ LogRows rows_of(const std::vector<Line>& lines, const std::vector<std::string>& 
                               return cell.first == metric || names.is_metric(cell.first);
                             }) ||
         line.of_data;
+    if (line.begins) rows.forget_plans();
     for (const auto& [name, far] : line.totals) {
       if (metric_there) rows.plan(name, far);  // else it may be a bar of something else
     }

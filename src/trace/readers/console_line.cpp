@@ -109,8 +109,11 @@ class LineParser {
 
   [[nodiscard]] char at(std::size_t i) const { return i < text_.size() ? text_[i] : '\0'; }
 
+  /// "[10]", also with blanks before the number, "[    10]".
   [[nodiscard]] bool is_bracketed(const Number& number) const {
-    return number.whole && number.start > 0 && at(number.start - 1) == '[' && at(number.end) == ']';
+    const std::size_t from = number.start - std::min(number.start, kLongestJoint);
+    const std::string_view before = std::string_view(text_).substr(from, number.start - from);
+    return number.whole && at(number.end) == ']' && stripped(before).ends_with('[');
   }
 
   /// The text before a number, as far as its name may reach.
@@ -414,9 +417,14 @@ class LineParser {
     return std::string(otherwise);
   }
 
-  /// Whether a name is that of an error of Python, or the "mAP@" of "mAP@.5".
+  /// Whether a name has the word of an error of Python, or is the "mAP@" of "mAP@.5".
   static bool is_error(std::string_view name) {
     if (name.ends_with('@')) return true;
+    const std::vector<std::string_view> words = words_of(name);
+    return std::any_of(words.begin(), words.end(), is_word_of_error);
+  }
+
+  static bool is_word_of_error(std::string_view name) {
     if (name.empty() || name[0] < 'A' || name[0] > 'Z') return false;
     const bool word = std::all_of(name.begin(), name.end(), [](char c) {
       return (c & 0x80) != 0 || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||

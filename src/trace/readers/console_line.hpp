@@ -77,6 +77,7 @@ struct Line {
   std::string run{};  ///< the last run that was named before it or by itself, "fold 2"
   bool by_column = false;
   bool held_out = false;  ///< it speaks of data that are not trained on
+  bool begins = false;    ///< epochs begin anew at it or before it: another run goes on from here
   bool of_data = false;   ///< a number of it is named by nothing but its data, as "Train: 0.51"
   /// Metrics without a word of data that stand behind one of data that are not trained on, and
   /// those data.

@@ -67,7 +67,7 @@ std::optional<std::string> counter_behind_beginning(std::string_view name) {
 bool is_no_subject(std::string_view name) {
   const std::vector<std::string_view> words = words_of(name);
   return !words.empty() && std::ranges::all_of(words, [](std::string_view word) {
-    return among(kNoSubjects, lower(word)) || is_held_out(word);
+    return among(kNoSubjects, lower(word)) || is_held_out(word) || has_train(word);
   });
 }
 

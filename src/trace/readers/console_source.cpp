@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "trace/readers/console_numbers.hpp"
 #include "trace/readers/console_runs.hpp"
 #include "trace/readers/console_table.hpp"
@@ -221,6 +222,25 @@ class StepBar {
   double step_ = 0, steps_ = 0;
 };
 
+/// Where epochs begin anew, as those of a run from the beginning do.
+class Beginnings {
+ public:
+  bool at(const Line& line) {
+    if (line.held_out) return false;  // an evaluation may count its own
+    bool anew = false;
+    for (const auto& [name, value] : line.counters) {
+      if (!is_epoch(name)) continue;
+      anew = anew || (value < last_ && value <= first_);
+      last_ = value;
+      first_ = std::min(first_, value);
+    }
+    return anew;
+  }
+
+ private:
+  double first_ = kInfinity, last_ = -kInfinity;
+};
+
 /// The names of counters in one text.
 std::string own_counters(const Numbers& counters) {
   std::set<std::string_view> names;
@@ -243,10 +263,16 @@ bool each_line(const std::filesystem::path& file, LogPart part, std::size_t most
   };
   LineSource source(file, part, most);
   StepBar steps;
+  Beginnings beginnings;
+  bool anew = false;
   source.run(names, [&](Line& line) {
     steps.hear(line);
     const bool progress = line.by_column || is_bar(line.text);
     if (progress) line.counters.erase_if([](const std::string& name) { return is_within(name); });
+    if (beginnings.at(line)) {
+      anew = true;
+      totals = {};
+    }
     for (const auto& [name, far] : line.totals) {
       if (line.counters.find(name) == nullptr) continue;
       if (!line.held_out) {
@@ -263,6 +289,7 @@ bool each_line(const std::filesystem::path& file, LogPart part, std::size_t most
     if (line.cells.empty()) return true;
     if (bar && !(progress && bar->counters.same(line.counters))) give_bar();
     line.totals = totals;
+    line.begins = std::exchange(anew, false);
     if (progress && !line.counters.empty()) {
       bar = std::move(line);
     } else if (going) {

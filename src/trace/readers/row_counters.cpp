@@ -27,6 +27,7 @@ constexpr double kSameEpochShare = 0.7;
 constexpr double kSameFractionShare = 0.3;
 constexpr double kEpochParts = 100;     // parts of an epoch that the Trainer prints
 constexpr std::size_t kMinRounded = 2;  // rows at a step before, where steps are rounded
+constexpr double kRoundedSteps = 1000;  // to which they are
 
 /// Whether a column says in its last value how far a counter of optimizer steps or of epochs goes.
 bool plans(std::string_view column, std::string_view counter) {
@@ -79,6 +80,17 @@ bool count_past_thousands(std::vector<double>& value) {
   }
   value = std::move(counted);
   return true;
+}
+
+/// The row at which epochs went back to the first for the last time, as in a run from the
+/// beginning; 0 where they never did.
+std::size_t last_beginning(const std::vector<double>& epoch) {
+  const double first = *std::min_element(epoch.begin(), epoch.end());
+  std::size_t found = 0;
+  for (std::size_t i = 1; i < epoch.size(); ++i) {
+    if (epoch[i] < epoch[i - 1] && epoch[i] == first) found = i;
+  }
+  return found;
 }
 
 /// Puts the end of an epoch, which Sentence Transformers writes as step -1, behind its steps.
@@ -182,8 +194,8 @@ std::vector<const LogRows::Column*> LogRows::counters_for(const Column& metric,
 
 /// Whether a column of steps says of each row how long something took, as the steps of an episode:
 /// it goes back again and again where another counter goes on from row to row, but for a restart or
-/// two. So does a count
-/// within an epoch, as "patience 3/10", that rises at some rows where each is another epoch.
+/// two. So does a count within an epoch, as "patience 3/10", that rises at some rows where each is
+/// another epoch, and the last batch, at which rows stand that are of an epoch each.
 bool LogRows::is_length(const Column& counter, const std::vector<double>& values,
                         const RowNumbers& rows, const std::vector<const Column*>& counting) {
   const Course own = course_of(values);
@@ -191,7 +203,9 @@ bool LogRows::is_length(const Column& counter, const std::vector<double>& values
   const bool counts = within
                           ? own.rises == 0 || own.rises + 1 == values.size()
                           : own.backs <= kMaxRestarts || kMaxRisesABack * own.backs < values.size();
-  if (counts || is_epoch(counter.key)) return false;
+  const double highest = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+  const bool ends = 2 * own.stands > values.size() && std::fmod(highest, kRoundedSteps) != 0;
+  if ((counts && !ends) || is_epoch(counter.key)) return false;
   return std::any_of(counting.begin(), counting.end(), [&](const Column* other) {
     std::vector<double> others;
     if (is_within(other->key) ||
@@ -199,8 +213,8 @@ bool LogRows::is_length(const Column& counter, const std::vector<double>& values
       return false;
     }
     const Course course = course_of(others);
-    const bool whole = !within || std::all_of(others.begin(), others.end(), is_whole);
-    return whole && course.backs <= kMaxRestarts &&
+    const bool whole = !(within || counts) || std::all_of(others.begin(), others.end(), is_whole);
+    return whole && (!counts || is_epoch(other->key)) && course.backs <= kMaxRestarts &&
            course.rises + course.backs + 1 == others.size();
   });
 }
@@ -347,11 +361,14 @@ void LogRows::count_on(const Column& counter, const RowNumbers& rows, Series& fo
       epoch.push_back(epoch.back() + (value[i] < value[i - 1] ? 1 : 0));
     }
   }
+  // What was run before it began anew may have had epochs of another length.
+  const std::size_t anew = last_beginning(epoch);
+  const auto from = static_cast<std::ptrdiff_t>(epoch[anew] < epoch.back() ? anew : 0);
   double gap = kInfinity;
-  for (std::size_t i = 1; i < value.size(); ++i) {
+  for (auto i = static_cast<std::size_t>(from) + 1; i < value.size(); ++i) {
     if (value[i] > value[i - 1]) gap = std::min(gap, value[i] - value[i - 1]);
   }
-  const auto [lowest, highest] = std::minmax_element(value.begin(), value.end());
+  const auto [lowest, highest] = std::minmax_element(value.begin() + from, value.end());
   double length = *highest + (*lowest == 0 && gap < kInfinity ? gap : 0);
   if (found.planned.value_or(0) != 0) length = *found.planned;
   const double base = *std::min_element(epoch.begin(), epoch.end()) >= 1 ? 1 : 0;

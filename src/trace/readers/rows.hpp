@@ -68,6 +68,8 @@ class LogRows {
 
   /// How far a counter will count.
   void plan(const std::string& counter, double length);
+  /// Forgets how far counters were to count: another run begins.
+  void forget_plans() { planned_.clear(); }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::vector<std::string> names() const;

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Habits of programs whose logs were read for the first time, or were misread before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from log_files import check, one, write
+
+import glidepath as gp
+
+ROWS = range(1, 13)
+
+
+def loss(i: int) -> float:
+    return round(1 + 3 * i**-0.5, 4)
+
+
+LOSSES = [loss(i) for i in ROWS]
+BY_ROW = [float(i) for i in ROWS]
+BY_TEN = [10.0 * i for i in ROWS]
+
+
+def epochs(form: str, batches: range, count: int = 3) -> str:
+    """Write a line a batch of each epoch."""
+    return "".join(
+        form.format(e=e, b=b, x=round(4 - e - b / 1000, 3)) + "\n"
+        for e in range(count)
+        for b in batches
+    )
+
+
+# ------------------------------------------------------------------------------- what counts
+
+
+def test_an_epoch_that_data_are_in_counts(tmp_path: Path) -> None:
+    """A person wrote "TRAIN in epoch 0 , step 50": no epoch is a restart of the one before."""
+    text = epochs("TRAIN in epoch {e} , step {b}, loss = {x}", range(0, 400, 100))
+    run = one(write(tmp_path / "log", text))
+    np.testing.assert_array_equal(run.step, np.arange(0, 1200, 100))
+    assert "restarted" not in " ".join(run.notes)
+
+
+@pytest.mark.parametrize("prefix", ["", "INFO:tensorflow:", "I1215 08:37:02.2 139472 train.py:8] "])
+def test_a_step_in_brackets_may_be_padded_with_blanks(prefix: str, tmp_path: Path) -> None:
+    text = "".join(
+        f"{prefix}[{10 * i:6d}] | gnorm  0.36 lr  0.00025 | loss {loss(i)}\n" for i in ROWS
+    )
+    run = one(write(tmp_path / "log", text))
+    check(run, BY_TEN, LOSSES, [0.00025] * 12)
+
+
+@pytest.mark.parametrize(
+    ("form", "batches", "again", "planned"),
+    [
+        ("[epoch: {e}/3, batch: {b}/%d] loss: {x}", (500, 400), (50, 40), 150),
+        ("Epoch {e} Step: {b}, loss: {x}", (500, 500), (40, 40), None),
+    ],
+)
+def test_a_run_that_begins_anew_has_epochs_of_its_own_length(
+    form: str, batches: tuple[int, int], again: tuple[int, int], planned: int | None, tmp_path: Path
+) -> None:
+    """An appended log tells of a run of shorter epochs: its steps are not those of the first."""
+    text = ""
+    for length, last in (batches, again):
+        text += epochs(form.replace("%d", str(length)), range(last // 4, last + 1, last // 4))
+    run = one(write(tmp_path / "log", text))
+    own = range(again[1] // 4, again[1] + 1, again[1] // 4)
+    np.testing.assert_array_equal(run.step, [again[0] * e + b for e in range(3) for b in own])
+    assert run.planned_steps == planned
+
+
+def test_a_score_of_each_epoch_is_no_score_of_its_last_batch(tmp_path: Path) -> None:
+    """The last batch that is logged is 425 in some epochs and 625 in others."""
+    text = "".join(
+        "".join(f"[epoch: {e}/12, iter: {b}/640] cost_a: 0.5\n" for b in range(0, last, 25))
+        + f"Validation accuracy: {e / 20}\n"
+        for e, last in enumerate([450, 450, *[650] * 6, 450, *[650] * 3])
+    )
+    run = one(write(tmp_path / "log", text), "Validation accuracy")
+    check(run, [float(e) for e in range(12)], [e / 20 for e in range(12)])
+    assert run.planned_steps == 12
+
+
+# ------------------------------------------------------------------------------- which metric
+
+
+def test_an_error_of_python_is_no_metric(tmp_path: Path) -> None:
+    text = "  0%|          | 0/10 [00:00<?, ?it/s]\n" + 3 * (
+        "torch.OutOfMemoryError: Caught OutOfMemoryError in replica 0 on device 0.\n"
+    )
+    with pytest.raises(gp.IoError):
+        gp.read_traces(write(tmp_path / "train.err", text))
