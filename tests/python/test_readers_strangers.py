@@ -87,6 +87,33 @@ def test_a_score_of_each_epoch_is_no_score_of_its_last_batch(tmp_path: Path) -> 
 # ------------------------------------------------------------------------------- which metric
 
 
+@pytest.mark.parametrize("name", ["Train_Return", "test/reward", "train_return", "eval/return"])
+def test_a_return_of_some_data_is_what_a_run_is_for(name: str, tmp_path: Path) -> None:
+    rows = [f"{i},{loss(i)},{-loss(i)}\n" for i in ROWS]
+    file = write(tmp_path / "log.csv", f"Iteration,Critic_Loss,{name}\n" + "".join(rows))
+    run = one(file)
+    assert (run.metric, run.direction) == (name, "max")
+
+
+@pytest.mark.parametrize(
+    ("form", "metric"),
+    [
+        ("Step {i}: det loss: 0.5, bbox loss: 0.1, all_loss: {x}", "all_loss"),
+        ("iter {i} loss_weight 0.5 loss_a {x}", "loss_a"),
+        ("iter {i} router_aux_loss_coef 0.5 loss_a {x}", "loss_a"),
+        ("[epoch:  0, iter:  {i}, lr:(1.0e-04,)] [eta: 1:02:03] l_pix: {x} ", "l_pix"),
+        ("[epoch:  0, iter:  {i}, lr:(1.0e-04,)] l_g_pix: {x} l_d_real: 0.5 ", "l_g_pix"),
+    ],
+)
+def test_the_whole_loss_and_no_weight_of_one_is_read(
+    form: str, metric: str, tmp_path: Path
+) -> None:
+    run = one(write(tmp_path / "log", "".join(form.format(i=i, x=loss(i)) + "\n" for i in ROWS)))
+    assert (run.metric, run.direction) == (metric, "min")
+    np.testing.assert_array_equal(run.step, BY_ROW)
+    np.testing.assert_array_equal(run.loss, LOSSES)
+
+
 def test_an_error_of_python_is_no_metric(tmp_path: Path) -> None:
     text = "  0%|          | 0/10 [00:00<?, ?it/s]\n" + 3 * (
         "torch.OutOfMemoryError: Caught OutOfMemoryError in replica 0 on device 0.\n"

@@ -42,7 +42,9 @@ constexpr std::string_view kErrors[] = {"error", "errors", "err", "perplexity", 
                                         "bits_per_*", "fid", "fid50k", "kid50k", "xent", "ce",
                                         "crossentropy", "cross_entropy", "cost",
                                         // of boosting: "train-merror"
-                                        "merror", "rmsle", "nloglik", "deviance"};
+                                        "merror", "rmsle", "nloglik", "deviance",
+                                        // parts of a loss as BasicSR calls them
+                                        "l_pix*", "l_g_*"};
 // Errors of LightGBM, by its data alone: "valid_0's l2", "training l2", "valid_1 l2".
 constexpr std::string_view kErrorsOfData[] = {"l1",       "l2",      "huber", "fair",
                                               "quantile", "poisson", "gamma", "tweedie"};
@@ -65,7 +67,8 @@ constexpr std::string_view kAsideWords[] = {
     "best",      "percentage", "progress", "eta",        "time",    "seconds", "sec",
     "secs",      "ms",         "fps",      "throughput", "memory",  "mem",     "tokens",
     "samples",   "grad_norm",  "gnorm",    "norm",       "runtime", "elapsed", "remaining",
-    "timestamp", "speed",      "usd",      "size",       "scale",   "num",     "std"};
+    "timestamp", "speed",      "usd",      "size",       "scale",   "num",     "std",
+    "weight",    "coef",       "coeff",    "lambda"};
 constexpr std::string_view kAsideBeginnings[] = {"system_", "config_", "time_", "perf_", "timers_"};
 constexpr std::string_view kIndex = "index";  // of pandas, which numbers rows
 constexpr std::string_view kMap[] = {"ap", "map"};
@@ -82,11 +85,23 @@ constexpr std::string_view kOfReturns[] = {"mean", "average", "avg", "last",   "
                                            "raw",  "total",   "sum", "smooth", "smoothed"};
 constexpr std::string_view kNoReturns[] = {"max", "min", "std", "len"};
 
-constexpr std::string_view kTrainingLosses[] = {
-    "loss",       "train_loss",       "training_loss", "loss_train",      "lm_loss",
-    "trl",        "avg_loss",         "average_loss",  "mean_loss",       "total_loss",
-    "loss_total", "train_total_loss", "loss_step",     "train_loss_step", "train_loss_epoch",
-    "loss_epoch"};
+constexpr std::string_view kTrainingLosses[] = {"loss",
+                                                "train_loss",
+                                                "training_loss",
+                                                "loss_train",
+                                                "lm_loss",
+                                                "trl",
+                                                "avg_loss",
+                                                "average_loss",
+                                                "mean_loss",
+                                                "total_loss",
+                                                "loss_total",
+                                                "all_loss",
+                                                "train_total_loss",
+                                                "loss_step",
+                                                "train_loss_step",
+                                                "train_loss_epoch",
+                                                "loss_epoch"};
 constexpr std::string_view kHeldOutLosses[] = {"eval_loss", "val_loss", "valid_loss",
                                                "validation_loss", "test_loss"};
 
@@ -186,6 +201,18 @@ bool is_mean_return(std::string_view key) {
          !contains(key, "loss") && after_letters(key, kNoReturns) == key.npos;
 }
 
+/// A return of which no more is said than of which data it is: "Train_Return", "test/reward".
+bool is_return_of_data(std::string_view key) {
+  bool found = false;
+  const bool other = any_word(key, [&](std::string_view rest) {
+    const std::string_view word = rest.substr(0, rest.find('_'));
+    const bool is = among(kReturns, word);
+    found = found || is;
+    return !is && !is_data(word);
+  });
+  return found && !other;
+}
+
 /// A loss of data that are not trained on: val_loss, eval_x_loss.
 bool is_held_out_loss(std::string_view key) {
   return any_word(key, [](std::string_view rest) {
@@ -214,7 +241,7 @@ std::optional<int> rank_of(std::string_view key) {
   const bool episodes = is_return(key);
   const bool mean_return = is_mean_return(key);
   if (is(episodes && !is_part_of_return(key)) || is(mean_return && has_word(key, kHeldOutNames)) ||
-      is(mean_return && !episodes) || is(key == "reward" || key.ends_with("rlhf_reward")) ||
+      is(mean_return && !episodes) || is(is_return_of_data(key) || key.ends_with("rlhf_reward")) ||
       is(episodes)) {
     return rank;
   }
