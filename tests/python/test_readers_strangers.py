@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,70 @@ def test_an_error_of_python_is_no_metric(tmp_path: Path) -> None:
     )
     with pytest.raises(gp.IoError):
         gp.read_traces(write(tmp_path / "train.err", text))
+
+
+# ------------------------------------------------------------------------------- notebooks
+
+
+def notebook(path: Path, *cells: list[dict[str, object]]) -> Path:
+    """Write a notebook as Jupyter saves it: a page of text, and cells with their outputs."""
+    page = {"cell_type": "markdown", "metadata": {}, "source": ["epoch 1 loss 9.5\n"]}
+    codes = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": outputs}
+        for outputs in cells
+    ]
+    return write(path, json.dumps({"cells": [page, *codes], "nbformat": 4, "nbformat_minor": 5}))
+
+
+def printed(text: str) -> dict[str, object]:
+    return {"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}
+
+
+def table(kind: str) -> dict[str, object]:
+    """A table as the Trainer displays it, or as pandas shows a data frame."""
+    head = "<tr style='text-align: left;'><th>Step</th><th>Training Loss</th></tr>"
+    rows = "".join(f"<tr>\n<td>{10 * i}</td>\n<td><b>{loss(i)}</b></td>\n</tr>" for i in ROWS)
+    page = f"<div><progress></progress></div>\n<table class='dataframe'>{head}{rows}</table><p>"
+    data = {"text/html": [page], "text/plain": ["<IPython.core.display.HTML object>"]}
+    return {"output_type": kind, "metadata": {}, "data": data}
+
+
+def test_a_notebook_is_read_by_what_its_cells_printed(tmp_path: Path) -> None:
+    """A person saved a notebook of Keras: each cell that trained is a run, others are none."""
+    keras = "".join(
+        f"Epoch {i}/12\n1/9 [....] - ETA: 3s - loss: 9.5\x08\x08\r"
+        f"9/9 [==========] - 1s - loss: {x}\n"
+        for i, x in enumerate(LOSSES, 1)
+    )
+    short = printed("Epoch 1, loss: 0.5\nEpoch 2, loss: 0.4\n")
+    file = notebook(tmp_path / "a.ipynb", [short], [printed(keras[:300]), printed(keras[300:])], [])
+    run = one(file)
+    check(run, BY_ROW, LOSSES)
+    assert (run.name, run.metric, run.planned_steps) == ("a.ipynb", "loss", 12)
+    assert [each.run for each in gp.metrics_of(file)] == ["a.ipynb"]
+
+    more = notebook(tmp_path / "b.ipynb", [short], [printed(keras)], [printed(keras)])
+    assert [each.name for each in gp.read_traces(more)] == ["cell 3", "cell 4"]
+
+
+def test_a_notebook_is_read_by_the_table_of_the_trainer(tmp_path: Path) -> None:
+    file = notebook(tmp_path / "a.ipynb", [printed("loading\n"), table("display_data")])
+    run = one(file, "Training Loss")
+    check(run, BY_TEN, LOSSES)
+
+
+def test_a_data_frame_of_a_notebook_is_no_log_of_it(tmp_path: Path) -> None:
+    file = notebook(tmp_path / "a.ipynb", [table("execute_result")])
+    with pytest.raises(gp.IoError, match=r"a\.ipynb: no cell has printed a loss or a score at 3"):
+        gp.read_traces(file)
+    write(tmp_path / "log", "".join(f"step {i} loss {x}\n" for i, x in enumerate(LOSSES, 1)))
+    assert [run.name for run in gp.read_traces(tmp_path)] == ["log"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"cells": 5}', '{"cells": [5, {"outputs": 5}, {"outputs": [5, {}]}]}'],
+)
+def test_what_is_no_notebook_is_refused_by_its_name(text: str, tmp_path: Path) -> None:
+    with pytest.raises(gp.IoError, match=r"a\.ipynb"):
+        gp.read_traces(write(tmp_path / "a.ipynb", text))

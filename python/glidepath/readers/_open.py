@@ -24,6 +24,7 @@ from glidepath.readers._series import collected, refused_address, without_secret
 
 __all__ = ["MetricInfo", "metrics_of", "read_traces"]
 
+_NOTEBOOK = ".ipynb"
 # What reads an object, by the method that tells what it is.
 OBJECTS = {
     "scan_history": "wandb_api",
@@ -349,6 +350,10 @@ def _read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) -
 
 
 def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
+    if format is None and path.suffix == _NOTEBOOK:  # only by its own path, not as one of a folder
+        from glidepath.readers import notebook
+
+        return notebook.read(path, metric)
     kind = format if path.is_file() else "csv"
     if kind is None:
         head = _head(path)
