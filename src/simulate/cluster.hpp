@@ -167,8 +167,9 @@ class Cluster {
   std::vector<std::int64_t> starts;  ///< per tier
   double lost_gpu_s = 0;
   std::int64_t events = 0;
-  /// Rounds in a row in which nothing runs, comes or is waited for. A policy may let time pass;
-  /// with so many of them it has left the jobs that wait for good.
+  /// Rounds in a row in which nothing runs or comes, whatever nodes fail meanwhile. A policy may
+  /// let time pass; with so many of them it has left the jobs that wait for good, but for those
+  /// that it wakes for by itself.
   static constexpr std::int64_t kMaxIdleRounds = 10'000;
   std::int64_t idle_rounds = 0;
   Fallback fallback;
@@ -194,12 +195,14 @@ template <class Scheduler>
 bool advance(Cluster& cluster, Scheduler& scheduler) {
   check_interrupt();
   const int jobs = static_cast<int>(cluster.runs.size());
-  const Tick event = std::min(cluster.next_event(), scheduler.wake());
-  const Tick wake = std::min(scheduler.wake(), cluster.next_round());
-  const Tick next = std::min(event, wake);
+  const bool idle = cluster.running.empty() && cluster.arrived == jobs;
+  if (!idle) cluster.idle_rounds = 0;
+  const bool left_for_good = cluster.idle_rounds >= Cluster::kMaxIdleRounds;
+  const Tick round = left_for_good ? kNever : cluster.next_round();
+  const Tick wake = std::min(scheduler.wake(), round);
+  const Tick next = std::min(cluster.next_event(), wake);
   if (next == kNever) return false;
-  cluster.idle_rounds = event == kNever ? cluster.idle_rounds + 1 : 0;
-  if (cluster.idle_rounds > Cluster::kMaxIdleRounds) return false;
+  if (idle && next == round) ++cluster.idle_rounds;
   cluster.now = std::max(cluster.now, next);
   while (!cluster.ends.empty() && cluster.ends.begin()->first == cluster.now) {
     const int job = cluster.ends.begin()->second;

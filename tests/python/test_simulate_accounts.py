@@ -233,6 +233,31 @@ def test_a_job_that_can_never_run_is_unfinished_with_rounds_as_without() -> None
         assert run.jobs["outcome"].tolist() == ["finished", "unfinished"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"failures": {"node_every_s": 20_000.0}, "planner": {"user_quota": {"b": 1}}},
+        {"planner": {"user_quota": {"b": 1}, "max_wait_s": 1e9}},
+    ],
+    ids=["nodes that fail meanwhile", "a wait of many rounds"],
+)
+def test_a_job_that_can_never_run_is_unfinished_whatever_else_comes_in_its_rounds(
+    options: dict[str, Any],
+) -> None:
+    jobs = {"job": [0, 1], "submit_s": [0, 0], "gpus": [1, 2], "user": ["a", "b"]}
+    workload = gp.Workload([gp.Tier("t", 4)], jobs | {"duration_s": [100, 100]})
+    run = gp.simulate(workload, "best_value", round_s=60.0, **options)
+    assert run.jobs["outcome"].tolist() == ["finished", "unfinished"]
+
+
+def test_a_job_that_waits_for_more_rounds_than_an_idle_cluster_plays_has_its_turn() -> None:
+    tier = gp.Tier("t", 1, idle_watts=100, busy_watts=300)
+    workload = gp.Workload([tier], {"job": [0], "submit_s": [0], "duration_s": [100]})
+    planner = {"joule_value": 1.0, "max_wait_s": 1e7}
+    run = gp.simulate(workload, "best_value", planner=planner, round_s=60.0)
+    assert run.jobs["start_s"].tolist() == [math.ceil(1e7 / 60) * 60]
+
+
 def test_a_policy_that_waits_for_its_hour_is_asked_until_then() -> None:
     jobs = {"job": [0], "submit_s": [0], "duration_s": [100]}
 
