@@ -85,10 +85,9 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, const PlanLimits
     waiting.erase(held.job);
   }
   for (const std::int64_t id : plan.stop) waiting.erase(id);
-  const auto value = [](const Job& job, int tier) {
-    const auto option = std::find_if(job.options.begin(), job.options.end(),
-                                     [&](const Option& o) { return o.tier == tier; });
-    if (option == job.options.end() || job.remaining_steps.empty()) return 0.0;
+  const auto value = [](const Job& job, const Allocation& held) {
+    const Option* option = option_of(job, held);
+    if (option == nullptr || job.remaining_steps.empty()) return 0.0;
     return job.weight * option->steps_per_s * gittins_index(job.remaining_steps);
   };
   std::vector<Join> joins;
@@ -97,14 +96,13 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, const PlanLimits
     for (std::size_t h = 0; h < hosts.size(); ++h) {
       const Allocation& held = plan.allocations[h];
       if (held.gpus != gang(job)) continue;
-      const double own = value(job, held.tier);
+      const double own = value(job, held);
       if (!(own > 0)) continue;
       const SharedSpeeds speed = speeds(held.job, job.id, held.tier);
       if (!(speed.first > 0 && speed.second > 0)) continue;
       const auto had = partner.find(job.id);
       const double kept = had != partner.end() && had->second == held.job ? kStayFactor : 1.0;
-      const double gain =
-          kept * speed.second * own - (1 - speed.first) * value(*hosts[h], held.tier);
+      const double gain = kept * speed.second * own - (1 - speed.first) * value(*hosts[h], held);
       if (gain > 0) joins.push_back({gain, h, &job});
     }
   }
@@ -122,15 +120,15 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, const PlanLimits
 }
 
 /// The running jobs without guests, which are planned anew, as those that wait: a guest may join
-/// the same host. Of a pair the one is the owner that keeps its GPUs for sure, or else the smaller
-/// id; where both keep them they stay a pair.
+/// the same host. Of a pair the one is the owner that keeps its GPUs for sure, or else the one that
+/// was submitted first; where both keep them they stay a pair.
 std::vector<Allocation> owners_of(const Snapshot& snapshot, double min_run_s) {
   std::unordered_map<std::int64_t, bool> stays;
-  std::unordered_map<std::int64_t, bool> preemptible;
-  for (const Job& job : snapshot.jobs) preemptible.emplace(job.id, job.preemptible);
+  std::unordered_map<std::int64_t, const Job*> jobs;  // in order of submission
+  for (const Job& job : snapshot.jobs) jobs.emplace(job.id, &job);
   for (const Allocation& held : snapshot.running) {
     const bool is_new = snapshot.now_s - held.since_s < min_run_s;
-    stays.emplace(held.job, is_new || !preemptible.at(held.job));
+    stays.emplace(held.job, is_new || !jobs.at(held.job)->preemptible);
   }
   std::vector<Allocation> owners;
   for (const Allocation& held : snapshot.running) {
@@ -138,7 +136,7 @@ std::vector<Allocation> owners_of(const Snapshot& snapshot, double min_run_s) {
     if (held.partner < 0) continue;
     const bool own = stays.at(held.job), other = stays.at(held.partner);
     if (own && other) continue;
-    if (own != other ? other : held.job > held.partner) {
+    if (own != other ? other : jobs.at(held.job) > jobs.at(held.partner)) {
       owners.pop_back();
     } else {
       owners.back().partner = -1;

@@ -363,6 +363,32 @@ def test_measured_pairs_raise_what_a_cluster_gets_done() -> None:
     assert pairs.mean_jct_s < alone.mean_jct_s
 
 
+def test_the_ids_of_jobs_that_share_gpus_decide_nothing() -> None:
+    jobs = {
+        "submit_s": [0.0, 0.0, 50.0],
+        "duration_s": [200.0, 200.0, 300.0],
+        "sm_activity": [0.5, 0.1, 0.1],
+        "weight": [1.0, 1.0, 2.0],
+    }
+    tier = gp.Tier("t", 1)
+    up, down = (
+        gp.simulate(gp.Workload([tier], {"job": ids} | jobs), "best_value", sharing="mps")
+        for ids in ([1, 2, 3], [3, 2, 1])
+    )
+    assert up.spans["partner"].max() > 0
+    assert up.jobs["end_s"].tolist() == down.jobs["end_s"].tolist()
+
+
+def test_a_guest_is_weighed_against_its_host_on_the_gang_that_the_host_has() -> None:
+    jobs = {"job": [1, 2], "submit_s": [0, 0], "duration_s": [1000, 1000], "gpus": [1, 2]}
+    # At half its speed the host loses 1 of 2 steps a second, of which the guest makes 0.72.
+    rates = {"steps_per_s": [[1.0], [0.8]], "gangs": [{2: [2.0]}, {}], "job_class": ["h", "g"]}
+    workload = gp.Workload([gp.Tier("t", 1, 2)], jobs | rates, pairs=[("h", "g", 0, 0.5, 0.9)])
+    run = gp.simulate(workload, "best_value", sharing="mps")
+    assert run.spans["partner"].tolist() == [-1, -1]
+    assert run.jobs["end_s"].tolist() == [500, 1750]
+
+
 def test_files_of_gavel_are_read_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "two.trace").write_text(
         "LM (batch size 40)\tpython3 main.py\twd\t--steps\t0\t1000\t2\t1\t-1.000000\t0\n"
