@@ -298,7 +298,7 @@ bool rests(const Cluster& cluster, const PolicyTraits& traits) {
   const SimulationOptions& options = cluster.options;
   return traits.rests && !options.planner && !options.session_s &&
          options.sharing == Sharing::exclusive && cluster.workload.curves.empty() &&
-         !has_gangs(cluster.workload);
+         !chooses_gangs(traits.info, cluster.workload);
 }
 
 /// Whether the planner would start one more job beside others at their best as Live does: with the
@@ -315,9 +315,10 @@ bool starts_alike(const Cluster& cluster) {
 /// For Foresight: `now` where the policy may follow a leader at all, which is on one tier.
 std::function<bool()> leads(const Cluster& cluster, const PolicyTraits& traits,
                             std::function<bool()> now) {
-  const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
-                        !has_gangs(cluster.workload);
-  if (!traits.follows_leader || !one_tier) return {};
+  const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty();
+  if (!traits.follows_leader || !one_tier || chooses_gangs(traits.info, cluster.workload)) {
+    return {};
+  }
   return now;
 }
 

@@ -26,9 +26,9 @@ bool follows_leader(std::string_view policy, const Workload& workload,
                     const SimulationOptions& options) {
   const PlanOptions plans = options.planner.value_or(PlanOptions{});
   const std::vector<WeightedObjective>& goals = detail::objectives_of(plans);
-  return detail::policy_named(policy).follows_leader && workload.tiers.size() == 1 &&
-         goals.size() == 1 && goals.front().objective == Objective::jct &&
-         !detail::has_gangs(workload);
+  const detail::PolicyTraits& traits = detail::policy_named(policy);
+  return traits.follows_leader && workload.tiers.size() == 1 && goals.size() == 1 &&
+         goals.front().objective == Objective::jct && !detail::chooses_gangs(traits.info, workload);
 }
 
 /// By whose order values go: the planner's own, or that which leads under a simulation.

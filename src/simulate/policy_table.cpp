@@ -323,8 +323,9 @@ bool plain(const Workload& workload, const SimulationOptions& options) {
   return !options.in_nodes || workload.tiers.front().gpus_per_node == 1;
 }
 
-bool has_gangs(const Workload& workload) {
-  return !std::ranges::all_of(workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
+bool chooses_gangs(const PolicyInfo& policy, const Workload& workload) {
+  return policy.elastic &&
+         !std::ranges::all_of(workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
 }
 
 void refuse_unread(const SimulationOptions& options, std::string_view policy,

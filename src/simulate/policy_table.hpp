@@ -114,8 +114,8 @@ struct PolicyTraits {
 /// makes room for any other.
 [[nodiscard]] bool plain(const Workload& workload, const SimulationOptions& options);
 
-/// Whether a job may also run on other numbers of GPUs.
-[[nodiscard]] bool has_gangs(const Workload& workload);
+/// Whether the policy chooses gangs and some job has several.
+[[nodiscard]] bool chooses_gangs(const PolicyInfo& policy, const Workload& workload);
 
 /// Throws InputError naming an option that is given and not among those that the policy reads.
 void refuse_unread(const SimulationOptions& options, std::string_view policy,

@@ -65,9 +65,10 @@ void check_phases(const Workload& workload, const SimulationOptions& options) {
   }
 }
 
-/// Whether best_value has only an order to choose: one tier, no limits, and only completion
-/// times.
-bool only_orders(const Workload& workload, const SimulationOptions& options) {
+/// Whether a policy that plans has only an order to choose: no limits, no gangs, and only
+/// completion times.
+bool only_orders(const PolicyInfo& policy, const Workload& workload,
+                 const SimulationOptions& options) {
   const PlanOptions plain, submitted = options.planner.value_or(plain);
   const bool limited =
       submitted.limits.power_cap_w != plain.limits.power_cap_w ||
@@ -77,8 +78,9 @@ bool only_orders(const Workload& workload, const SimulationOptions& options) {
       submitted.dynamics.hysteresis != plain.dynamics.hysteresis || submitted.joule_value != 0;
   return !limited && detail::for_completion(detail::objectives_of(submitted)) &&
          options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
-         std::all_of(workload.jobs.begin(), workload.jobs.end(), [](const WorkloadJob& job) {
-           return job.weight == 1 && job.priority == 0 && job.gangs.empty();
+         !detail::chooses_gangs(policy, workload) &&
+         std::ranges::all_of(workload.jobs, [](const WorkloadJob& job) {
+           return job.weight == 1 && job.priority == 0;
          });
 }
 
@@ -141,7 +143,7 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
   const bool asks = has_restarts(workload, options) || options.forecast_sigma.value_or(0) > 0 ||
                     !options.knows_phases;
   const bool ordered = traits.order_queue != nullptr && asks && detail::plain(workload, options) &&
-                       only_orders(workload, options);
+                       only_orders(traits.info, workload, options);
   if (ordered) {
     const bool learned =
         options.planner &&

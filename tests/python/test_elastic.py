@@ -89,3 +89,24 @@ def test_no_plan_of_gangs_is_better_than_the_bound_of_the_round() -> None:
         assert round_.value <= -best.fun * (1 + 1e-9)
         assert round_.bound >= -best.fun * (1 - 1e-9)
         assert round_.value >= 0.98 * -best.fun
+
+
+@pytest.mark.parametrize("policy", [row.name for row in gp.policies() if not row.elastic])
+@pytest.mark.parametrize("forecasts", [{}, {"forecast_sigma": 1.0, "restart_s": 30.0}])
+def test_a_policy_that_chooses_no_gang_is_the_same_where_jobs_have_several(
+    policy: str, forecasts: dict[str, float]
+) -> None:
+    random = np.random.default_rng(27)
+    jobs = {
+        "job": np.arange(12),
+        "submit_s": np.sort(random.integers(0, 300, 12)),
+        "duration_s": random.integers(20, 900, 12),
+        "gpus": random.choice([1, 2, 4], 12),
+        "steps_per_s": np.full((12, 1), 1.5),
+    }
+    one, several = (
+        gp.simulate(gp.Workload([gp.Tier("a", 8)], jobs | more), policy, **forecasts)
+        for more in ({}, {"gangs": [{8: [2.0]}] * 12})
+    )
+    assert one.jobs["end_s"].tolist() == several.jobs["end_s"].tolist()
+    assert one.fallback == several.fallback
