@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "common/interrupt.hpp"
 #include "common/require.hpp"
@@ -157,7 +158,7 @@ void Planner::add_offers(Candidate& candidate, const RemainingWork& work,
           objective == Objective::learned ? corrected(candidate, work, *option, fastest) : 1;
       const double restart = restart_s(candidate, keeps);
       double v = worth * learned * valuation_.value(objective, *option, restart);
-      if (stays && v > kMaxValue) v = kMaxValue;  // whatever it is worth
+      if (stays && !(v <= kMaxValue)) v = kMaxValue;  // whatever it is worth
       largest = std::isnan(v) ? kInfinity : std::max(largest, v);
       by_objective_[g].push_back(v);
     }
@@ -226,9 +227,13 @@ void Planner::combine() {
     if (in_order() && g > 0) {
       share = top(values) > 0 ? std::ldexp(top(by_objective_[0]) / top(values), -kTieExponent) : 0;
     } else if (by_objective_.size() > 1 && !in_order()) {
-      double sum = 0;
-      for (const double v : values) sum += v;
-      share *= sum > 0 ? static_cast<double>(values.size()) / sum : 0;
+      double sum = std::accumulate(values.begin(), values.end(), 0.0);
+      const auto count = static_cast<double>(values.size());
+      if (sum > 0 && std::isinf(count / sum)) {  // the mean is a unit: a power of two changes none
+        for (double& v : values) v = std::ldexp(v, 1000);
+        sum = std::ldexp(sum, 1000);
+      }
+      share *= sum > 0 ? count / sum : 0;
     }
     for (std::size_t o = 0; o < offers_.size(); ++o) {
       const double joules = g == 0 && in_order() ? joules_of(o) : 0;

@@ -23,6 +23,13 @@ def job(number: int, remaining: list[float] | None, **options: Any) -> gp.Job:
     return gp.Job(number, ways, remaining_steps=remaining, memory_gb=8, **options)
 
 
+def test_weights_near_0_are_weighed_against_each_other_as_others_are() -> None:
+    for unit in (1.0, 1e-310):
+        jobs = [job(i, [1000.0], weight=i * unit) for i in range(1, 9)]
+        plan = gp.plan(cluster(jobs), objective={"jct": 1.0, "known_size": 1.0})
+        assert {a.job for a in plan.allocations} == {3, 4, 5, 6, 7, 8}
+
+
 def test_a_plan_explains_every_job() -> None:
     jobs = [job(i, [1000.0 * i]) for i in range(1, 8)]
     jobs += [job(8, [0.0]), job(9, [np.inf])]
