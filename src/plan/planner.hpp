@@ -156,6 +156,8 @@ class Planner {
   void charge_restarts();
 
   // stay.cpp
+  /// The job that keeps the GPUs that both share; none beyond the last.
+  [[nodiscard]] std::size_t pinned_partner(std::size_t c) const;
   /// A job that may not be preempted and shares GPUs with one that just kept them.
   bool rejoin(std::size_t c);
   /// Seconds for which a job keeps the GPUs that it is given. One that was owed them would lose

@@ -84,7 +84,8 @@ std::string Planner::why_not_kept(std::size_t c) const {
     return line("%s: the %d x %s that it holds are none of its options", promise, held.gpus,
                 snapshot_.tiers[held.tier].name.c_str());
   }
-  std::int64_t pinned = held.gpus;  // those before it, and its own
+  // Those before it, and its own, unless the one that it shares them with has them.
+  std::int64_t pinned = pinned_partner(c) == candidates_.size() ? held.gpus : 0;
   for (const Candidate& other : candidates_) {
     if (other.fate != Fate::pinned) continue;
     const Option& option = *offers_[other.offer].option;

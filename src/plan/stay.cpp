@@ -8,16 +8,21 @@
 
 namespace glidepath::detail {
 
-bool Planner::rejoin(std::size_t c) {
+std::size_t Planner::pinned_partner(std::size_t c) const {
   const Allocation& held = *candidates_[c].held;
   const std::size_t place = held.partner < 0 ? candidates_.size() : place_of(held.partner);
+  if (place == candidates_.size()) return place;
+  const Candidate& other = candidates_[place];
+  const bool there = other.fate == Fate::pinned && other.held && other.held->partner == held.job &&
+                     other.held->tier == held.tier && other.held->gpus == held.gpus;
+  return there ? place : candidates_.size();
+}
+
+bool Planner::rejoin(std::size_t c) {
+  const Allocation& held = *candidates_[c].held;
+  const std::size_t place = pinned_partner(c);
   if (place == candidates_.size()) return false;
   const Candidate& host = candidates_[place];
-  if (host.fate != Fate::pinned || partner_.contains(place) || !host.held ||
-      host.held->partner != held.job || host.held->tier != held.tier ||
-      host.held->gpus != held.gpus) {
-    return false;
-  }
   for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
     if (!offers_[o].keeps) continue;
     const Option& guest = *offers_[o].option;

@@ -297,6 +297,26 @@ def test_a_guaranteed_job_for_which_too_few_gpus_are_left_says_so() -> None:
     )
 
 
+def test_a_guaranteed_job_that_a_quota_parts_from_its_partner_says_so() -> None:
+    jobs = [one_gpu(1, preemptible=False, user="b"), one_gpu(2, preemptible=False, user="a")]
+    held = [gp.Allocation(1, 0, 1, 0.0, 2), gp.Allocation(2, 0, 1, 1.0, 1)]
+    now = gp.Snapshot([gp.Tier("a", 1)], jobs, running=held, now_s=50.0)
+    plan = gp.plan(now, sharing="mps", user_quota={"a": 0})
+    assert plan.reasons == {
+        1: "keeps 1 x a: it cannot be preempted",
+        2: "gives way although it cannot be preempted: the limits leave it no room",
+    }
+
+
+def test_a_guaranteed_job_keeps_its_gpus_even_where_nobody_can_say_what_it_is_worth() -> None:
+    slow = gp.Job(1, [gp.Option(0, 1, 1e-300)], remaining_steps=[1e300], preemptible=False)
+    held = [gp.Allocation(1, 0, 1, 0.0)]
+    now = gp.Snapshot([gp.Tier("a", 1)], [slow], running=held, now_s=10.0)
+    plan = gp.plan(now, objective="fairness")
+    assert plan.allocations == held
+    assert gp.violations(now, plan) == []
+
+
 @pytest.mark.parametrize("sharing", ["mig", "mps"])
 def test_a_pair_that_is_together_may_stay_whatever_memory_it_needs(sharing: str) -> None:
     jobs = [one_gpu(number, preemptible=False, memory_gb=30.0) for number in (1, 2)]
