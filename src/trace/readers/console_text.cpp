@@ -143,7 +143,8 @@ std::string without_noise(std::string_view text) {
 
 /// Length of "th " at `at`, as in "13th epoch"; 0 of anything else.
 std::size_t ordinal_at(std::string_view text, std::size_t at) {
-  for (const std::string_view end : {"st ", "nd ", "rd ", "th "}) {
+  static constexpr std::string_view kEnds[] = {"st ", "nd ", "rd ", "th "};
+  for (const std::string_view end : kEnds) {
     if (has_at(text, at, end)) return end.size();
   }
   return 0;
@@ -153,14 +154,18 @@ std::size_t ordinal_at(std::string_view text, std::size_t at) {
 std::string without_glue(std::string_view text) {
   std::string out;
   out.reserve(text.size());
+  static constexpr std::string_view kCounters[] = {"epoch", "batch", "iter",   "iteration",
+                                                   "step",  "round", "episode"};
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t digits = is_digit(text[at]) ? digits_at(text, at) : 0;
-    const bool alone =
-        digits > 0 && digits <= 9 && (at == 0 || text[at - 1] != '.') && !word_before(text, at);
+    if (!is_digit(text[at])) {
+      out += text[at++];
+      continue;
+    }
+    const std::size_t digits = digits_at(text, at);
+    const bool alone = digits <= 9 && (at == 0 || text[at - 1] != '.') && !word_before(text, at);
     const std::size_t from = at + digits + ordinal_at(text, at + digits);
     std::size_t length = 0;
-    for (const std::string_view word :
-         {"epoch", "batch", "iter", "iteration", "step", "round", "episode"}) {
+    for (const std::string_view word : kCounters) {
       if (!alone || !has_at(text, from, word)) continue;
       const std::size_t end = from + word.size();
       const std::size_t plural = has_at(text, end, "s") ? 1 : 0;
@@ -171,7 +176,7 @@ std::string without_glue(std::string_view text) {
       out += text.substr(at, digits);
     }
     if (length == 0) {
-      length = std::max<std::size_t>(1, digits);
+      length = digits;
       out += text.substr(at, length);
     }
     at += length;
@@ -212,7 +217,7 @@ std::string without_stuck(std::string_view text) {
 /// What signs beyond ASCII stand for, as logs in Chinese and typographers write them; nothing of
 /// others.
 std::string_view plain_sign(std::string_view text) {
-  constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
+  static constexpr std::pair<std::string_view, std::string_view> kSigns[] = {
       {"\u2212", "-"},  {"\u00A0", " "},  {"\u3000", " "}, {"\uFF0C", ", "}, {"\u3001", ", "},
       {"\uFF1B", ";"},  {"\uFF1A", ":"},  {"\uFF08", "("}, {"\uFF09", ")"},  {"\uFF1D", "="},
       {"\u2192", "->"}, {"\u21D2", "=>"}, {"\u2248", "="}};
@@ -226,8 +231,9 @@ std::string_view plain_sign(std::string_view text) {
 /// Length of a colour or another sequence of a terminal that begins some text, also where a tool
 /// wrote its escape in letters, as SageMaker's "#033[34m", or dropped it; 0 of anything else.
 std::size_t colour_at(std::string_view text, bool bare) {
-  constexpr std::string_view kEscapes[] = {"\x1b",    "#033", "\\033", "\\x1b",
-                                           "\\u001b", "\\e",  "^["};
+  static constexpr std::string_view kEscapes[] = {"\x1b",    "#033", "\\033", "\\x1b",
+                                                  "\\u001b", "\\e",  "^["};
+  if (!contains("\x1b#\\^[", text.substr(0, 1))) return 0;  // of each letter of a log
   std::size_t start = bare && text[0] == '[' ? 0 : text.npos;
   for (const std::string_view escape : kEscapes) {
     if (text.starts_with(escape) && at_or_nul(text, escape.size()) == '[') start = escape.size();
