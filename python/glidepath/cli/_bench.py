@@ -271,7 +271,7 @@ _Sigmas = Annotated[
 
 @app.command("starts", epilog="Example: glidepath bench starts trace.csv --gpus 60 --policy fifo")
 def starts(
-    trace: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV of jobs.")],
+    trace: Annotated[Path, typer.Argument(metavar="FILE", help="A log of jobs.")],
     gpus: Annotated[int, typer.Option(min=1, metavar="N", help="GPUs of the cluster.")],
     policy: _Policies = None,
     forecast_sigma: _Sigmas = None,

@@ -39,7 +39,10 @@ Run = Annotated[
     str | None, typer.Option(metavar="NAME", help="Only this run.", autocompletion=runs_of)
 ]
 Metric = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The metric of the log; default: its loss.")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The metric of the log; default: the one that `metrics` marks."
+    ),
 ]
 Pattern = Annotated[
     str | None,
@@ -98,10 +101,17 @@ Users = Annotated[
         min=1, metavar="N", help="Draw the jobs of this many users, not those of jobs.csv."
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed for drawing users.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Seed of what is drawn: users; in `simulate` errors and failures, too.",
+    ),
+]
 Gpus = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="GPUs of the cluster, for a CSV of jobs."),
+    typer.Option(min=1, metavar="N", help="GPUs of the cluster, for a log of jobs."),
 ]
 Planner = Annotated[
     list[str] | None,

@@ -53,7 +53,7 @@ _COMPARED = tuple(policy.name for policy in gp.policies() if policy.compared)
 def simulate(
     context: typer.Context,
     workload: Annotated[
-        Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, or a CSV of jobs.")
+        Path, typer.Argument(metavar="WORKLOAD", help="A workload folder, or a log of jobs.")
     ],
     policy: Annotated[
         list[str] | None,
@@ -119,7 +119,7 @@ def simulate(
         bool, typer.Option("--in-nodes", help="Gangs sit on as few nodes as they need.")
     ] = False,
     gpus_per_node: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="GPUs of a node, for a CSV of jobs.")
+        int | None, typer.Option(metavar="N", min=1, help="GPUs of a node, for a log of jobs.")
     ] = None,
     sharing: Annotated[
         str,

@@ -126,7 +126,7 @@ def rehearse(
         Path | None,
         typer.Option(
             metavar="WORKLOAD",
-            help="Rehearse without Slurm: play a workload folder, or a CSV of jobs, under the"
+            help="Rehearse without Slurm: play a workload folder, or a log of jobs, under the"
             " pilot on a simulated cluster; say what it decided, and what first come, first"
             " served takes. The options beside it are for this.",
         ),
