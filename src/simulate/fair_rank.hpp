@@ -41,6 +41,7 @@ struct FairRank {
       changed = base_.refresh();
       changed |= rule_.long_share > 0 && find_long();
     }
+    if (changed) ++changes_;
     changed |= look();
     std::erase_if(late_, [&](int job) { return base_.cluster.runs[job].end >= 0; });
     double most = rule_.max_ftf;
@@ -48,6 +49,7 @@ struct FairRank {
     if (most > FairFinish::kResortFactor * worst_ || most < worst_ / FairFinish::kResortFactor) {
       worst_ = most;
       changed = true;
+      ++changes_;
     }
     return changed;
   }
@@ -59,13 +61,20 @@ struct FairRank {
     return seen_[job].is_long ? -1 : base_.waiting(job) / base_.cluster.submitted(job).weight;
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
-  [[nodiscard]] double ceiling(const Running& running) const {
-    if (is_late(running.job) || seen_[running.job].is_long) return waiting(running.job);
-    return base_.ceiling(running) / base_.cluster.submitted(running.job).weight;
+  /// The key of a job that is late or long stays until the next of the changes.
+  [[nodiscard]] Ceiling ceiling(const Running& running) const {
+    if (is_late(running.job) || seen_[running.job].is_long) {
+      return {.value = waiting(running.job), .until = kNever};
+    }
+    Ceiling of = base_.ceiling(running);
+    of.value /= base_.cluster.submitted(running.job).weight;
+    return of;
   }
+  [[nodiscard]] std::int64_t changes() const { return changes_; }
 
   // ---- for patience
   [[nodiscard]] double left(int job, double p) const { return base_.left(job, p); }
+  [[nodiscard]] Lasting median(const Running& running) const { return base_.median(running); }
   [[nodiscard]] bool is_late(int job) const { return seen_[job].fair >= 0; }
 
  private:
@@ -172,6 +181,7 @@ struct FairRank {
   double live_sum_ = 0, live_ = 0;  ///< job-ticks until `then_`, jobs since
   Tick then_ = 0;
   int arrived_ = 0, known_ = -1;
+  std::int64_t changes_ = 0;         ///< of keys of running jobs
   std::vector<int> present_;         ///< jobs that have not ended, and some that have
   std::vector<int> late_, longest_;  ///< of them
   std::vector<int> due_;

@@ -295,8 +295,7 @@ Predictor::SpreadWithin Predictor::spread_within(int job) const {
   if (law_of(job).empty) return {.until = done};
   const Left known = left_of(law_of(job), done);
   const auto quartile = [&](std::size_t nth) {
-    const double sample = static_cast<double>(nth) + 0.5;
-    return quantile_cell(known, done, sample / kSamples, known.weight * sample / kSamples);
+    return quantile_cell(known, done, (static_cast<double>(nth) + 0.5) / kSamples);
   };
   const Cell lower = quartile(kSamples / 4), upper = quartile(3 * kSamples / 4);
   const double until = std::min(lower.until, upper.until);
@@ -320,27 +319,30 @@ double Predictor::likely(int job) const {
   return std::exp(sum / known.weight);
 }
 
-double Predictor::left(int job, double p) const {
+Predictor::Quantile Predictor::quantile(int job, double p) const {
   const double done = cluster_.done(job);
-  if (sigma_ == 0) return std::max(0.0, total(job) - done);
+  if (sigma_ == 0) {
+    const double work = total(job);
+    const bool stays = cluster_.options.knows_phases || cluster_.submitted(job).phases.empty();
+    return {std::max(0.0, work - done), work, stays ? kInfinity : done};
+  }
   WorkLaw& law = law_of(job);
-  if (law.empty) return std::max(1.0, done);
-  if (law.quantile_p == p && law.quantile.holds(done)) {
-    return std::max(0.0, law.quantile.value - done);
-  }
-  const Left known = left_of(law, done);
-  const Cell cell = quantile_cell(known, done, p, p * known.weight);
-  if (cell.until > done) {
+  if (law.empty) return {std::max(1.0, done), done, done};
+  if (law.quantile_p != p || !law.quantile.holds(done)) {
+    const Left known = left_of(law, done);
+    const Cell cell = quantile_cell(known, done, p);
     law.quantile_p = p;
-    law.quantile = {done, cell.until, law.work[cell.i]};
+    law.quantile = {done, cell.until, known.work(cell.i)};
   }
-  return std::max(0.0, known.work(cell.i) - done);
+  const double work = law.quantile.value;
+  return {std::max(0.0, work - done), work, law.quantile.until};
 }
 
 /// So much of the weight that is left lies before the end of the cell. Unless `done` falls there it
 /// is that of the quantile p until the cell where it falls has lost so much of its weight.
-Predictor::Cell Predictor::quantile_cell(const Left& known, double done, double p, double weight) {
+Predictor::Cell Predictor::quantile_cell(const Left& known, double done, double p) {
   const WorkLaw& law = known.law;
+  const double weight = p * known.weight;
   double below = known.first_weight;
   int i = known.first;
   while (i + 1 < kLawCells && below < weight) below += law.weight[++i];
@@ -351,29 +353,11 @@ Predictor::Cell Predictor::quantile_cell(const Left& known, double done, double 
   return {i, from + share * (to - from)};
 }
 
-Predictor::Sample Predictor::sample(int job, double share) const {
-  const double done = cluster_.done(job);
-  if (sigma_ == 0) {
-    const double work = total(job);
-    const bool stays = cluster_.options.knows_phases || cluster_.submitted(job).phases.empty();
-    return {std::max(0.0, work - done), work, stays ? kInfinity : done};
-  }
-  WorkLaw& law = law_of(job);
-  if (law.empty) return {std::max(1.0, done), done, done};
+Predictor::Quantile Predictor::sample(int job, double share) const {
   const double nth = static_cast<double>(quantile_index(kSamples, share));
-  const double p = (nth + 0.5) / kSamples;
-  if (law.quantile_p == p && law.quantile.holds(done)) {
-    const double work = law.quantile.value;
-    return {std::max(1.0, work - done), work, law.quantile.until};
-  }
-  const Left known = left_of(law, done);
-  const Cell cell = quantile_cell(known, done, p, known.weight * (nth + 0.5) / kSamples);
-  const double work = known.work(cell.i);
-  if (cell.until > done) {
-    law.quantile_p = p;
-    law.quantile = {done, cell.until, work};
-  }
-  return {std::max(1.0, work - done), work, cell.until};
+  Quantile of = quantile(job, (nth + 0.5) / kSamples);
+  if (sigma_ > 0) of.left = std::max(1.0, of.left);
+  return of;
 }
 
 void Predictor::meet() {

@@ -87,19 +87,24 @@ class Predictor {
   /// Looks again at what jobs tell of each other's durations; whether any law changed.
   bool refresh();
 
+  /// Another number whenever what others tell of a job has changed.
+  [[nodiscard]] std::int64_t version(int job) const {
+    return durations_ ? durations_->version(job) : 0;
+  }
+
   /// The work in ticks as all that is known makes it most likely: geometric mean of its law.
   [[nodiscard]] double likely(int job) const;
 
-  /// Quantile of the remaining work in ticks.
-  [[nodiscard]] double left(int job, double p) const;
-
-  /// The value of service() at a quantile, in ticks of work.
-  struct Sample {
-    double left = 0;    ///< still needed
-    double work = 0;    ///< in all; `left` is this less what is done, or a tick
-    double until = -1;  ///< so until so much is done, see Ceiling
+  /// A quantile of the remaining work in ticks. Until so much work is done it is `work` less that,
+  /// see Ceiling.
+  struct Quantile {
+    double left = 0, work = 0, until = -1;
   };
-  [[nodiscard]] Sample sample(int job, double share) const;
+  [[nodiscard]] Quantile quantile(int job, double p) const;
+  [[nodiscard]] double left(int job, double p) const { return quantile(job, p).left; }
+
+  /// The value of service() at a share of its values: a quantile, and a tick at least.
+  [[nodiscard]] Quantile sample(int job, double share) const;
 
   /// All jobs that have arrived: what those before them tell of them, as law after law would ask.
   void meet();
@@ -148,7 +153,7 @@ class Predictor {
     int i = 0;
     double until = -1;
   };
-  [[nodiscard]] static Cell quantile_cell(const Left& known, double done, double p, double weight);
+  [[nodiscard]] static Cell quantile_cell(const Left& known, double done, double p);
   void find_steps(const WorkLaw& law, double done, std::vector<double>& out) const;
 
   const Cluster& cluster_;

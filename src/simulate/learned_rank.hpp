@@ -32,21 +32,24 @@ struct LearnedRank {
     const bool changed = gittins_.refresh();
     crowd_known_ = false;
     if (gittins_.cluster.live == 0) return true;  // nothing to decide
-    if (changed) crowd_of_.renew_all();
+    if (changed) crowd_of_.renew_known();
     crowd_of_.look();
     judge();
     return weighs_ || changed;
   }
   [[nodiscard]] double left(int job, double p) const { return gittins_.left(job, p); }
+  [[nodiscard]] Lasting median(const Running& running) const { return gittins_.median(running); }
   [[nodiscard]] double waiting(int job) const {
     if (!weighs_) return gittins_.waiting(job);
     const double rank = gittins_.key(outlook(job).rank, job);
     return holds_ ? rank / std::exp(correction(values_.queue, prospect(job), crowd_)) : rank;
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
-  [[nodiscard]] double ceiling(const Running& job) const {
-    return weighs_ ? running(job) : gittins_.ceiling(job);
+  [[nodiscard]] Ceiling ceiling(const Running& job) const {
+    if (weighs_) return {.value = running(job), .exact = true};
+    return gittins_.ceiling(job);
   }
+  [[nodiscard]] std::int64_t changes() const { return gittins_.changes(); }
 
   // ---- for patience
 
@@ -108,12 +111,12 @@ struct LearnedRank {
     Known& known = outlooks_[job];
     const Cluster& cluster = gittins_.cluster;
     const double done = cluster.done(job);
-    if (known.done == done && known.changes == gittins_.changes) return known;
+    if (known.done == done && known.changes == gittins_.changes()) return known;
     const Predictor::Outlook seen = gittins_.predict.outlook(job);
     const double seconds =
         seen.rank / cluster.runs[job].fastest / static_cast<double>(cluster.per_second);
     return known = {done, seen.rank, std::log(std::clamp(seconds, 1.0, kMaxRankS)), seen.spread,
-                    gittins_.changes};
+                    gittins_.changes()};
   }
 
   [[nodiscard]] Prospect prospect(int job) const {

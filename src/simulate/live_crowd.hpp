@@ -52,9 +52,11 @@ class LiveCrowd {
     return live_;
   }
 
-  /// What is known of durations has changed.
-  void renew_all() {
-    for (const int job : live()) renew(job, cluster_.runs[job].finishes);
+  /// What is known of the durations of some jobs has changed.
+  void renew_known() {
+    for (const int job : live()) {
+      if (seen_[job].version != predict_.version(job)) renew(job, cluster_.runs[job].finishes);
+    }
   }
   /// To be called at each event, for the running jobs.
   void look() {
@@ -80,9 +82,10 @@ class LiveCrowd {
 
  private:
   static constexpr double kUnit = 1 << 20;  ///< of what the bounds are counted in
-  /// The run for which the bounds hold, and until when: as in GittinsRank::KnownCeiling.
+  /// The run for which the bounds hold, and until when.
   struct Seen {
     Tick finishes = kNever, until = 0;
+    std::int64_t version = -1;  ///< of what was known of the job
   };
 
   void renew(int job, Tick finishes) {
@@ -90,7 +93,8 @@ class LiveCrowd {
     const Run& run = cluster_.runs[job];
     // In ticks, and not so long that rounding could count.
     const double length = (now.until - cluster_.done(job)) / run.rate * (1 - 1e-9) - 2;
-    seen_[job] = {finishes, cluster_.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15))};
+    seen_[job] = {finishes, cluster_.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15)),
+                  predict_.version(job)};
     add(bounds_[job], -1);
     bounds_[job] = {below(now.low), above(now.high)};
     add(bounds_[job], 1);

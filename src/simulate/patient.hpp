@@ -9,59 +9,54 @@
 #include <vector>
 
 #include "common/numbers.hpp"
-#include "simulate/behind.hpp"
 #include "simulate/cluster.hpp"
+#include "simulate/ranks.hpp"
+#include "simulate/running_order.hpp"
 #include "simulate/waiting.hpp"
 
 namespace glidepath::detail {
 
-/// GPUs in use, each lot with the time until it comes free by itself; in order as far as anybody
-/// has asked.
+/// The running jobs by the time until their GPUs come free by themselves, the least first. A time
+/// is its median; the order is that of the times with their sign turned.
+template <class Rank>
 class Tenures {
  public:
-  void clear() {
-    all_.clear();
-    sorted_ = 0;
-  }
-  void add(double left, int gpus, int job) {
-    const Tenure tenure{left, gpus, job};
-    if (sorted_ == 0 || !(left < all_[sorted_ - 1].left)) {
-      all_.push_back(tenure);
-      return;
-    }
-    all_.insert(std::upper_bound(all_.begin(), all_.begin() + sorted_, tenure, sooner), tenure);
-    ++sorted_;
-  }
-  void remove(int job) {
-    const auto found = std::ranges::find(all_, job, &Tenure::job);
-    if (found - all_.begin() < sorted_) --sorted_;
-    all_.erase(found);
-  }
+  Tenures(const Cluster& cluster, const Rank& rank) : order_(cluster, Turned{cluster, rank}) {}
+
+  void look() { order_.look(); }
+  void add(double left, int gpus, int job) { order_.add({{-left, job}, gpus}); }
+  void remove(int job) { order_.remove(job); }
   /// Until so many GPUs have come free, from `room` that are; infinite where there are fewer.
   [[nodiscard]] double wait_for(int gpus, int room) {
-    for (std::ptrdiff_t next = 0; next < std::ssize(all_); ++next) {
-      if (next == sorted_) sort_more();
-      room += all_[next].gpus;
-      if (room >= gpus) return all_[next].left;
+    const Taken* next = order_.at(0);
+    for (std::size_t i = 0; next != nullptr; next = order_.at(++i)) {
+      room += next->gpus;
+      if (room >= gpus) return -next->place.key;
     }
     return kInfinity;
   }
 
  private:
-  struct Tenure {
-    double left;
-    int gpus, job;
+  struct Turned {
+    const Cluster& cluster;
+    const Rank& rank;
+    /// A run ends no sooner than its median says while that lasts.
+    [[nodiscard]] Ceiling ceiling(const Running& running) const {
+      const Lasting now = rank.median(running);
+      const double end = static_cast<double>(cluster.now) + now.left;
+      return {kRoundingSlack * end + 1 - now.left, now.until};
+    }
+    [[nodiscard]] double exact(const Running& running) const {
+      return -rank.left(running.job, kMedianQuantile);
+    }
+    [[nodiscard]] static double growth(Tick now) { return static_cast<double>(now); }
+    [[nodiscard]] std::int64_t changes() const {
+      if constexpr (requires { rank.changes(); }) return rank.changes();
+      return 0;
+    }
   };
-  static bool sooner(const Tenure& a, const Tenure& b) { return a.left < b.left; }
-  void sort_more() {
-    const auto from = all_.begin() + sorted_;
-    sorted_ = std::min(std::ssize(all_), std::max(kFirstSorted, 2 * sorted_));
-    std::partial_sort(from, all_.begin() + sorted_, all_.end(), sooner);
-  }
-
-  static constexpr std::ptrdiff_t kFirstSorted = 16;
-  std::vector<Tenure> all_;
-  std::ptrdiff_t sorted_ = 0;  ///< the first so many are in order, and no other comes free sooner
+  static constexpr double kRoundingSlack = 1e-9;  ///< relative: more than rounding may change
+  RunningOrder<Turned> order_;
 };
 
 /// Preemptive where a start costs something. A job for which the free GPUs are not enough would get
@@ -79,7 +74,11 @@ template <class Rank>
 class Patient {
  public:
   explicit Patient(Cluster& cluster)
-      : cluster_(cluster), rank_(cluster), waiting_(cluster, rank_), running_(cluster, rank_) {}
+      : cluster_(cluster),
+        rank_(cluster),
+        waiting_(cluster, rank_),
+        seats_(cluster, rank_),
+        running_(cluster, rank_) {}
   void arrive(int job) { waiting_.add(job); }
   void leave(int job) {
     if constexpr (requires { rank_.leave(job); }) rank_.leave(job);
@@ -120,8 +119,7 @@ class Patient {
  private:
   static constexpr double kPreemptionJcts = 0.25;  ///< mean completion times that each costs
   static constexpr double kOthersLoss = 0.5;       ///< weight of time that others lose
-  static constexpr double kMedianQuantile = 0.5,
-                          kShortQuantile = 0.01;  ///< of the time still needed
+  static constexpr double kShortQuantile = 0.01;   ///< of the time still needed
 
   /// The running jobs behind the first that waits; whether any does.
   bool look() {
@@ -142,10 +140,7 @@ class Patient {
   /// When GPUs come free, for the first question of an event: nobody has lost any in it.
   void look_at_seats() {
     if (std::exchange(seated_, true)) return;
-    seats_.clear();
-    for (const Running& running : cluster_.running) {
-      seats_.add(rank_.left(running.job, kMedianQuantile), running.gpus, running.job);
-    }
+    seats_.look();
     for (const int job : started_) seat(job);
   }
   /// One that starts in this event.
@@ -256,7 +251,7 @@ class Patient {
   Cluster& cluster_;
   Rank rank_;
   Waiting<Rank> waiting_;
-  Tenures seats_;
+  Tenures<Rank> seats_;
   bool seated_ = false;  ///< seats_ are those of this event
   Behind<Rank> running_;
   std::vector<Taken> taken_;

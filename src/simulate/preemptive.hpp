@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "simulate/behind.hpp"
 #include "simulate/cluster.hpp"
+#include "simulate/running_order.hpp"
 #include "simulate/waiting.hpp"
 
 namespace glidepath::detail {

@@ -8,12 +8,23 @@
 #include "simulate/cluster.hpp"
 #include "simulate/forecasts.hpp"
 #include "simulate/leader.hpp"
+#include "simulate/running_order.hpp"
 
 namespace glidepath::detail {
 
 // What decides the order of jobs: the less, the earlier. `kByFinish`: of the running jobs of one
 // gang the first to end is the first in the order. `kMonotone`: no key grows while its job runs.
-// `ceiling`: no less than the key of a running job, and found sooner.
+// `ceiling`: no less than the key of a running job, and found sooner; `changes`: another count
+// whenever those of before lapse.
+
+inline constexpr double kMedianQuantile = 0.5;  ///< of the time still needed
+
+/// A time still needed in ticks, and until when the job would end no sooner than that says if its
+/// run goes on as it does.
+struct Lasting {
+  double left = 0;
+  Tick until = 0;
+};
 
 /// Smallest gang first.
 struct GangRank {
@@ -102,6 +113,9 @@ struct LedRank {
   [[nodiscard]] double left(int job, double) const {
     return (time.cluster.runs[job].work - time.cluster.done(job)) / time.cluster.runs[job].fastest;
   }
+  [[nodiscard]] Lasting median(const Running& running) const {
+    return {left(running.job, kMedianQuantile), kNever};
+  }
   TimeRank<delayed> time;
   Leader leader;
 };
@@ -110,47 +124,46 @@ struct LedRank {
 /// that is still needed (Gittins 1989; for gangs as in Tiresias), or of the time, where that leads.
 struct GittinsRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  explicit GittinsRank(Cluster& e) : cluster(e), predict(e), leader(e), ceilings(e.runs.size()) {}
+  explicit GittinsRank(Cluster& e) : cluster(e), predict(e), leader(e) {}
   bool refresh() {
     const bool learned = predict.refresh();
     const bool led = leader.refresh([&](int job) { return predict.likely(job); });
     cluster.by_gpu_time = leader.by_gpu_time();
-    if (learned || led) ++changes;
+    if (learned || led) ++changes_;
     return learned || led;
   }
+  /// A change of all keys counts.
+  [[nodiscard]] std::int64_t changes() const { return changes_; }
   [[nodiscard]] double left(int job, double p) const {
     return predict.left(job, p) / cluster.runs[job].fastest;
   }
+  [[nodiscard]] Lasting median(const Running& running) const {
+    const Predictor::Quantile now = predict.quantile(running.job, kMedianQuantile);
+    return {now.left / cluster.runs[running.job].fastest, until(running.job, now.until)};
+  }
   [[nodiscard]] double waiting(int job) const { return key(predict.gittins_rank(job), job); }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
-  [[nodiscard]] double ceiling(const Running& running) const {
-    KnownCeiling& known = ceilings[running.job];
-    const bool holds = known.finishes == running.finishes && known.changes == changes;
-    if (holds && cluster.now < known.until) return known.key;
+  [[nodiscard]] Ceiling ceiling(const Running& running) const {
     const Predictor::Ceiling now = predict.rank_ceiling(running.job);
-    const Run& run = cluster.runs[running.job];
-    // In ticks, and not so long that rounding could count.
-    const double length = (now.until - cluster.done(running.job)) / run.rate * (1 - 1e-9) - 2;
-    known = {running.finishes, cluster.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15)),
-             changes, key(now.rank, running.job)};
-    return known.key;
+    return {key(now.rank, running.job), until(running.job, now.until)};
   }
   [[nodiscard]] double key(double rank, int job) const {
     const Run& run = cluster.runs[job];
     return rank / run.fastest * leader.factor(run.gpus);
   }
-  /// Ceiling of a job in a run that ends at `finishes` if it is left alone: so does no other run of
-  /// it but one that goes on alike. An event looks at it, and at no more, for most running jobs.
-  struct KnownCeiling {
-    Tick finishes = kNever, until = 0;
-    std::int64_t changes = 0;
-    double key = 0;
-  };
+  /// The tick until which a running job has not done so much, and none so late that rounding could
+  /// count.
+  [[nodiscard]] Tick until(int job, double done) const {
+    const double length = (done - cluster.done(job)) / cluster.runs[job].rate * (1 - 1e-9) - 2;
+    return cluster.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15));
+  }
+
   Cluster& cluster;
   Predictor predict;
   Leader leader;
-  mutable std::vector<KnownCeiling> ceilings;  ///< of each job
-  std::int64_t changes = 0;                    ///< of all keys
+
+ private:
+  std::int64_t changes_ = 0;
 };
 
 }  // namespace glidepath::detail

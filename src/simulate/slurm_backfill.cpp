@@ -131,7 +131,7 @@ class Needs {
   void renew(const Running& running) {
     if (observer_) return;
     const Run& run = cluster_.runs[running.job];
-    const Predictor::Sample now = predict_.sample(running.job, kEndQuantile);
+    const Predictor::Quantile now = predict_.sample(running.job, kEndQuantile);
     const double done = cluster_.done(running.job);
     // In ticks, and not so many that rounding could count.
     const auto ticks = [&](double work) {
