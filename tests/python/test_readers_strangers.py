@@ -123,6 +123,36 @@ def test_an_error_of_python_is_no_metric(tmp_path: Path) -> None:
         gp.read_traces(write(tmp_path / "train.err", text))
 
 
+# ------------------------------------------------------------------------------- in Chinese
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "第{i}轮，训练损失：{x}，验证损失：9.5，准确率：0.5",
+        "2024-05-01 10:00:00,123 - INFO - 第 {i}/12 轮 训练损失: {x} 学习率: 0.1",
+        "轮次: {i}/12, 训练集损失值: {x}, 最佳验证损失: 9.5",
+        "[INFO] Epoch {i}/12 训练损失 {x} 验证准确率 40.5%",
+        "第3折 第{i}个epoch 訓練損失: {x}",
+    ],
+)
+def test_a_log_in_chinese_is_read_by_its_words(form: str, tmp_path: Path) -> None:
+    text = "".join(form.format(i=i, x=loss(i)) + "\n" for i in ROWS)
+    run = one(write(tmp_path / "log", "训练轮数: 12\n" + text))
+    np.testing.assert_array_equal(run.step, BY_ROW)
+    np.testing.assert_array_equal(run.loss, LOSSES)
+    assert (run.metric, run.direction) == ("train loss", "min")
+
+
+def test_a_table_in_chinese_keeps_its_names(tmp_path: Path) -> None:
+    rows = "".join(f"{10 * i},{loss(i)},{i / 20},0.1\n" for i in ROWS)
+    file = write(tmp_path / "log.csv", "步骤,损失,准确率,学习率\n" + rows)
+    run = one(file)
+    check(run, BY_TEN, LOSSES, [0.1] * 12)
+    assert run.metric == "损失"
+    assert one(file, "准确率").direction == "max"
+
+
 # ------------------------------------------------------------------------------- notebooks
 
 

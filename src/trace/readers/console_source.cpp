@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "trace/readers/chinese_words.hpp"
 #include "trace/readers/console_numbers.hpp"
 #include "trace/readers/console_runs.hpp"
 #include "trace/readers/console_table.hpp"
@@ -94,6 +95,11 @@ class LineSource {
   }
 
   bool add(std::string_view text, NameReader& names, const Take& take) {
+    if (has_chinese(text)) return add_english(in_english(text), names, take);
+    return add_english(text, names, take);
+  }
+
+  bool add_english(std::string_view text, NameReader& names, const Take& take) {
     if (!commas_ || !contains(text, ",")) return add_line(text, names, take);
     return add_line(with_points(text), names, take);
   }

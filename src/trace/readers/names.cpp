@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/metric_name.hpp"
+#include "trace/readers/chinese_words.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -377,6 +378,10 @@ bool has_train(std::string_view text) {
 }
 
 std::string normal(std::string_view name) {
+  if (has_chinese(name)) {
+    const std::string english = in_english(name);
+    if (english != name) return normal(english);
+  }
   name = first_characters(stripped(name), kLettersOfName);
   std::string spelled;
   spelled.reserve(name.size() + 4);
