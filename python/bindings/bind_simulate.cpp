@@ -43,7 +43,7 @@ ArraysByName result_columns(const Simulation& run) {
   out["outcome"] = adopt(std::move(outcomes));
   const bool named = std::any_of(jobs.user.begin(), jobs.user.end(),
                                  [](const std::string& user) { return !user.empty(); });
-  if (named) out["user"] = array_of(py::cast(jobs.user));
+  if (named) out["user"] = array_of(texts_of(jobs.user));
   return out;
 }
 
@@ -361,8 +361,9 @@ start_s, end_s : float
       .keyword("partner", &JobSpan::partner);
   py::class_<Simulation>(module, "SimulationRecord")
       .def_readonly("policy", &Simulation::policy)
-      .def_readonly("workload", &Simulation::workload)
-      .def_readonly("tiers", &Simulation::tiers)
+      .def_property_readonly(
+          "workload", [](const Simulation& run) { return Convert<std::string>::out(run.workload); })
+      .def_property_readonly("tiers", [](const Simulation& run) { return texts_of(run.tiers); })
       .def_property_readonly("jobs", &result_columns)
       .def_property_readonly("spans", &span_columns)
       .def_property_readonly("timeline", &timeline_columns)

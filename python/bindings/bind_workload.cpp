@@ -247,10 +247,12 @@ void bind_workload(pybind11::module_& module) {
       .init();
   const py::call_guard<LongCall> long_call;
   py::class_<Workload, std::shared_ptr<Workload>>(module, "WorkloadRecord")
-      .def_readonly("name", &Workload::name)
+      .def_property_readonly(
+          "name", [](const Workload& workload) { return Convert<std::string>::out(workload.name); })
       .def_readonly("tiers", &Workload::tiers)
       .def_readonly("pairs", &Workload::pairs)
-      .def_readonly("notes", &Workload::notes)
+      .def_property_readonly("notes",
+                             [](const Workload& workload) { return texts_of(workload.notes); })
       .def(
           "note",
           [](Workload& workload, std::string text) { workload.notes.push_back(std::move(text)); },

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,26 @@ def test_what_a_trace_holds_and_is_not_read_is_said(
     workload = gp.Workload.from_trace(path, gpus=4)
     assert len(workload) == 1
     assert len(workload.notes) == 2
+
+
+def test_names_of_a_workload_that_are_no_utf_8_are_shown_as_latin_1(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    texts = {
+        "tiers.csv": "name,nodes,gpus_per_node\nBüro,1,2\n",
+        "jobs.csv": "job,submit_s,gpus,duration_s,user,class\n1,0,1,10,Jürgen,ö\n2,0,1,10,Ann,x\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text.encode("latin-1"))
+    workload = gp.read_workload(tmp_path)
+    assert pickle.loads(pickle.dumps(workload)).jobs["user"].tolist() == ["Jürgen", "Ann"]
+    assert workload.jobs["job_class"].tolist() == ["ö", "x"]
+    run = gp.simulate(workload, "fifo")
+    assert run.tiers == ("Büro",)
+    assert run.jobs["user"].tolist() == ["Jürgen", "Ann"]
+    for verb in (["simulate"], ["slurm", "--simulated"]):
+        assert cli.main([*verb, str(tmp_path), "--json"]) == 0
+        json.loads(capsys.readouterr().out)
 
 
 def test_a_table_of_jobs_with_deadlines_says_how_many_keep_them(
