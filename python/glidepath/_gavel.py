@@ -91,7 +91,7 @@ def _throughputs(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     def kind(key: str) -> tuple[str, str, str]:
         found = _JOB.fullmatch(key)
         if found is None:
-            raise IoError(f"{os.fspath(path)}: '{key}' is not a job such as ('A3C', 1)")
+            raise IoError(f"{os.fspath(path)}: '{key:.80}' is not a job such as ('A3C', 1)")
         return found[1], found[2] or "", found[3]
 
     rows = []
@@ -150,7 +150,7 @@ def _placed_rows(path: str | os.PathLike[str], *needed: str) -> list[dict[str, s
 def _number(row: Mapping[str, Any], column: str) -> float:
     try:
         number = float(row[column])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise IoError(f"{row['where']}: {column} is {row[column]!r:.80}, expected a number")

@@ -406,6 +406,15 @@ def test_files_of_gavel_are_read_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "bad.trace").write_text("LM\t3\n")
     with pytest.raises(gp.IoError, match=r"bad\.trace:1: expected ten fields"):
         gp.Workload.from_gavel(tmp_path / "bad.trace", tmp_path / "rates.json", cluster={"v100": 4})
+    for rates, told in (
+        ('{"(\'A3C\', 1)": {"null": ' + "9" * 400 + "}}", r"'v100', '\('A3C', 1\)': steps_per_s"),
+        ('{"' + "9" * 400 + '": {"null": 1}}', "'9{80}' is not a job"),
+    ):
+        (tmp_path / "bad.json").write_text('{"v100": ' + rates + "}")
+        with pytest.raises(gp.IoError, match=rf"bad\.json: {told}"):
+            gp.Workload.from_gavel(
+                tmp_path / "two.trace", tmp_path / "bad.json", cluster={"v100": 4}
+            )
 
 
 def gavel(trace: str) -> gp.Workload:
