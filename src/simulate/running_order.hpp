@@ -56,6 +56,7 @@ class RunningOrder {
       keys_[i] = kept.value + growth;
       offer(i);
     }
+    play();
   }
   /// The i-th of them; null where there are fewer with a number that is not less than `least`.
   [[nodiscard]] const Taken* at(std::size_t i, double least = -kInfinity) {
@@ -74,6 +75,7 @@ class RunningOrder {
     keys_.push_back(job.place.key);
     stages_.push_back(Stage::exact);
     offer(keys_.size() - 1);
+    play();
   }
   /// One less of the running jobs in this event.
   void remove(int job) {
@@ -96,7 +98,7 @@ class RunningOrder {
     double value = 0;
     int job = -1;
   };
-  static constexpr std::size_t kBlock = 32;  ///< slots, of which the largest is known
+  static constexpr std::size_t kBlock = 16;  ///< slots, of which the largest is known
 
   [[nodiscard]] const Running& job_of(std::size_t i) const {
     const std::size_t running = cluster_.running.size();
@@ -114,25 +116,36 @@ class RunningOrder {
       top = i;
     }
   }
-  void renew_top(std::size_t i) {
-    const std::size_t from = i - i % kBlock, to = std::min(from + kBlock, keys_.size());
+  /// All matches of the tournament of the blocks.
+  void play() {
+    winners_.resize(tops_.size());
+    for (std::size_t match = tops_.size(); match-- > 1;) play(match);
+  }
+  void play(std::size_t match) {
+    const std::size_t a = player(2 * match), b = player(2 * match + 1);
+    winners_[match] = larger(b, a) ? b : a;
+  }
+  [[nodiscard]] std::size_t player(std::size_t i) const {
+    return i < tops_.size() ? winners_[i] : tops_[i - tops_.size()];
+  }
+  /// The key of a slot has fallen.
+  void renew(std::size_t i) {
+    const std::size_t block = i / kBlock, from = block * kBlock;
     std::size_t top = from;
-    for (std::size_t k = from + 1; k < to; ++k) {
+    for (std::size_t k = from + 1; k < std::min(from + kBlock, keys_.size()); ++k) {
       if (larger(k, top)) top = k;
     }
-    tops_[i / kBlock] = top;
+    tops_[block] = top;
+    for (std::size_t match = (tops_.size() + block) / 2; match > 0; match /= 2) play(match);
   }
   void drop(std::size_t i) {
     keys_[i] = -kInfinity;
     stages_[i] = Stage::gone;
-    renew_top(i);
+    renew(i);
   }
   bool find_next(double least) {
     while (!tops_.empty()) {
-      std::size_t top = tops_[0];
-      for (const std::size_t other : tops_) {
-        if (larger(other, top)) top = other;
-      }
+      const std::size_t top = player(1);
       if (stages_[top] == Stage::gone || keys_[top] < least) return false;
       const Running& job = job_of(top);
       if (stages_[top] == Stage::exact) {
@@ -142,7 +155,7 @@ class RunningOrder {
       }
       keys_[top] = number_.exact(job);
       stages_[top] = Stage::exact;
-      renew_top(top);
+      renew(top);
     }
     return false;
   }
@@ -154,7 +167,8 @@ class RunningOrder {
   // In this event, by slot, and after those what was added:
   std::vector<double> keys_;
   std::vector<Stage> stages_;
-  std::vector<std::size_t> tops_;  ///< the largest of each block
+  std::vector<std::size_t> tops_;     ///< the largest of each block
+  std::vector<std::size_t> winners_;  ///< of matches of two, from the second on: the last is first
   std::vector<Running> added_;
   std::vector<Taken> found_;  ///< the first ones
 };
