@@ -144,6 +144,17 @@ def test_a_log_in_chinese_is_read_by_its_words(form: str, tmp_path: Path) -> Non
     assert (run.metric, run.direction) == ("train loss", "min")
 
 
+def test_a_metric_of_a_log_in_chinese_may_be_called_as_the_log_calls_it(tmp_path: Path) -> None:
+    rows = "".join(f"第{i}轮，训练损失：9.5，验证损失：{loss(i)}\n" for i in ROWS)
+    file = write(tmp_path / "log", rows)
+    for name in ("验证损失", "val loss"):
+        run = one(file, name)
+        np.testing.assert_array_equal(run.loss, LOSSES)
+        assert run.metric == "val loss"
+    with pytest.raises(gp.IoError, match="no metric '困惑度', only train loss, val loss"):
+        one(file, "困惑度")
+
+
 def test_a_table_in_chinese_keeps_its_names(tmp_path: Path) -> None:
     rows = "".join(f"{10 * i},{loss(i)},{i / 20},0.1\n" for i in ROWS)
     file = write(tmp_path / "log.csv", "步骤,损失,准确率,学习率\n" + rows)

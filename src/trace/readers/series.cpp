@@ -7,6 +7,7 @@
 
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
+#include "trace/readers/chinese_words.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -204,10 +205,13 @@ std::string choose(const Points& points, const std::optional<std::string>& metri
     throw AbsentError(label + ": none of the metrics is a loss or a score; say metric= one of " +
                       shown);
   }
-  const bool there = std::any_of(points.begin(), points.end(),
-                                 [&](const auto& point) { return point.first == *metric; });
-  if (!there) throw AbsentError(label + ": no metric " + repr(*metric) + ", only " + shown);
-  return *metric;
+  // Console logs have the words of the log in English.
+  for (const std::string& name : {*metric, in_english(*metric)}) {
+    const bool there = std::any_of(points.begin(), points.end(),
+                                   [&](const auto& point) { return point.first == name; });
+    if (there) return name;
+  }
+  throw AbsentError(label + ": no metric " + repr(*metric) + ", only " + shown);
 }
 
 Trace to_trace(const LoggedRun& run, const std::optional<std::string>& metric,
