@@ -116,7 +116,8 @@ class RunningOrder {
       top = i;
     }
   }
-  /// All matches of the tournament of the blocks.
+  /// The tournament of the blocks: match m is between the winners of 2 m and 2 m + 1, which beyond
+  /// the last match are the blocks in their order.
   void play() {
     winners_.resize(tops_.size());
     for (std::size_t match = tops_.size(); match-- > 1;) play(match);
@@ -168,7 +169,7 @@ class RunningOrder {
   std::vector<double> keys_;
   std::vector<Stage> stages_;
   std::vector<std::size_t> tops_;     ///< the largest of each block
-  std::vector<std::size_t> winners_;  ///< of matches of two, from the second on: the last is first
+  std::vector<std::size_t> winners_;  ///< by match: match 1 is the final
   std::vector<Running> added_;
   std::vector<Taken> found_;  ///< the first ones
 };
