@@ -89,7 +89,7 @@ void Durations::join(int job) {
   new_.resize(job + 1);
   version_.resize(job + 1);
   observe(job);
-  forward(chain, chain.jobs.size() - 1, law_of(chain.gpus));
+  forward(chain, chain.jobs.size() - 1, law_of(chain.gpus), prior_[job]);
   remember(job, prior_[job]);
 }
 
@@ -114,9 +114,8 @@ void Durations::observe(int job) {
 }
 
 /// What the jobs before the i-th of a chain tell of it, and the same with its own forecast.
-void Durations::forward(const Chain& chain, Index i, const Grid& law) {
+void Durations::forward(const Chain& chain, Index i, const Grid& law, Grid& prior) {
   const Index job = chain.jobs[i];
-  Grid& prior = prior_[job];
   if (i == 0) {
     prior = law;
   } else {
@@ -136,31 +135,40 @@ void Durations::recall(int job) {
   if (passed_[job] != kEnded) return;
   Chain& chain = chain_of(job);
   const Index renewed = std::exchange(chain.stale, false) ? chain.settled : 0;
-  for (Index i = renewed; i-- > 0;) backward(chain, i, law_of(chain.gpus));
+  for (Index i = renewed; i-- > 0;) renew_backward(chain, i, law_of(chain.gpus));
   remember(job, product(prior_[job], backward_[job]));
 }
 
-/// What the jobs after the i-th of a chain tell of it.
-Durations::Ahead Durations::backward(const Chain& chain, Index i, const Grid& law) {
+/// What the jobs after the i-th of a chain tell of it, given what those after the next tell of
+/// that.
+Durations::Ahead Durations::backward(const Chain& chain, Index i, const Grid& law,
+                                     const Grid& behind, Grid& out) const {
   Ahead ahead;
-  Grid& out = backward_[chain.jobs[i]];
-  if (i + 1 == chain.jobs.size()) {
-    out.fill(1);
-    return ahead;
-  }
   const int next = chain.jobs[i + 1];
-  ahead.moved =
-      loops().look_back(likelihood_[next].data(), backward_[next].data(), scale_[next], law.data(),
-                        near_.data(), stays_[gap_[next]], ahead.next.data(), out.data());
+  ahead.moved = loops().look_back(likelihood_[next].data(), behind.data(), scale_[next], law.data(),
+                                  near_.data(), stays_[gap_[next]], ahead.next.data(), out.data());
   return ahead;
 }
 
+void Durations::renew_backward(const Chain& chain, Index i, const Grid& law) {
+  Grid& out = backward_[chain.jobs[i]];
+  if (i + 1 == chain.jobs.size()) {
+    out.fill(1);
+  } else {
+    backward(chain, i, law, backward_[chain.jobs[i + 1]], out);
+  }
+}
+
+/// The messages that go back are needed one at a time here: to keep those of all jobs, which the
+/// cache does not hold, takes longer.
 void Durations::count(const Chain& chain, const Grid& law, Counts& counts, Grid& drawn) {
   const std::vector<int>& jobs = chain.jobs;
-  for (Index i = 0; i < jobs.size(); ++i) forward(chain, i, law);
-  for (Index i = jobs.size(); i-- > 0;) {
-    const Ahead ahead = backward(chain, i, law);
-    if (i + 1 == jobs.size()) continue;
+  Grid prior, behind, out;
+  for (Index i = 0; i < jobs.size(); ++i) forward(chain, i, law, prior);
+  behind.fill(1);
+  for (Index i = jobs.size() - 1; i-- > 0;) {
+    const Ahead ahead = backward(chain, i, law, behind, out);
+    behind = out;
     const int g = gap_[jobs[i + 1]];
     const double s = stays_[g];
     const double moved = (1 - s) * ahead.moved;
@@ -169,7 +177,7 @@ void Durations::count(const Chain& chain, const Grid& law, Counts& counts, Grid&
     loops().count(forward_[jobs[i]].data(), ahead.next.data(), law.data(), s, drawn.data(),
                   counts.near.front().data());
   }
-  const Grid first = product(forward_[jobs.front()], backward_[jobs.front()]);
+  const Grid first = product(forward_[jobs.front()], behind);
   for (Index k = 0; k < kGrid; ++k) drawn[k] += first[k];
 }
 
@@ -242,7 +250,7 @@ void Durations::renew(Chain& chain, Renewal renewal) {
   for (Index i = from; i < jobs.size(); ++i) {
     if (!moves && !new_[jobs[i]]) continue;
     const Grid before = forward_[jobs[i]];
-    forward(chain, i, law);
+    forward(chain, i, law, prior_[jobs[i]]);
     moves = all || !same(before, forward_[jobs[i]]);
     new_[jobs[i]] = true;
   }
@@ -251,7 +259,7 @@ void Durations::renew(Chain& chain, Renewal renewal) {
     const int job = jobs[i];
     if (moves || i + 1 == jobs.size() || new_[jobs[i + 1]]) {
       const Grid before = backward_[job];
-      backward(chain, i, law);
+      renew_backward(chain, i, law);
       moves = all || !same(before, backward_[job]);
     } else if (!new_[job]) {
       continue;

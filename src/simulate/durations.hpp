@@ -82,8 +82,10 @@ class Durations {
   void join(int job);
   Chain& chain_of(int job);
   void observe(int job);
-  void forward(const Chain& chain, std::size_t i, const Grid& law);
-  Ahead backward(const Chain& chain, std::size_t i, const Grid& law);
+  void forward(const Chain& chain, std::size_t i, const Grid& law, Grid& prior);
+  Ahead backward(const Chain& chain, std::size_t i, const Grid& law, const Grid& behind,
+                 Grid& out) const;
+  void renew_backward(const Chain& chain, std::size_t i, const Grid& law);
   enum class Renewal : std::uint8_t { what_is_new, all };
   void renew(Chain& chain, Renewal renewal);
   void remember(int job, Grid prior);
