@@ -11,6 +11,8 @@
 #include <system_error>
 #include <unordered_set>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -34,6 +36,24 @@ std::string system_message(int error) { return std::generic_category().message(e
 struct CloseGzip {
   void operator()(gzFile_s* handle) const { gzclose(handle); }
 };
+using GzipHandle = std::unique_ptr<gzFile_s, CloseGzip>;
+
+/// Opens a pipe, which waits for its writer. A signal that comes between a look and a wait would
+/// not end one without a limit.
+GzipHandle open_pipe(const std::filesystem::path& file) {
+  constexpr int kWaitMs = 50;
+  const int pipe = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (pipe < 0) return nullptr;
+  GzipHandle handle(gzdopen(pipe, "rb"));
+  if (!handle) {
+    ::close(pipe);
+    return nullptr;
+  }
+  pollfd writer{.fd = pipe, .events = POLLIN, .revents = 0};
+  while (::poll(&writer, 1, kWaitMs) <= 0) check_interrupt_now();
+  ::fcntl(pipe, F_SETFL, O_RDONLY);
+  return handle;
+}
 
 /// Opens, writes and closes; what failed of it, if anything.
 std::error_code put(const std::filesystem::path& file, std::string_view bytes, const char* mode) {
@@ -94,13 +114,10 @@ std::string read_file(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) broken("is a folder, not a file");
   if (std::filesystem::is_character_file(file, error)) broken("is a device, not a file");
+  const bool pipe = std::filesystem::is_fifo(file, error);
 
   errno = 0;
-  std::unique_ptr<gzFile_s, CloseGzip> handle(gzopen(name.c_str(), "rb"));
-  while (!handle && errno == EINTR) {  // a pipe waits for its writer
-    check_interrupt();
-    handle.reset(gzopen(name.c_str(), "rb"));
-  }
+  const GzipHandle handle = pipe ? open_pipe(file) : GzipHandle(gzopen(name.c_str(), "rb"));
   if (!handle) broken(errno != 0 ? system_message(errno) : "out of memory");
   std::string bytes;
   const auto known = std::filesystem::file_size(file, error);
@@ -121,7 +138,7 @@ std::string read_file(const std::filesystem::path& file) {
     if (code == Z_BUF_ERROR) broken("the gzip stream ends too early");
     if (code == Z_ERRNO) {
       const int number = errno;
-      check_interrupt();  // before the sentence: a signal may be why
+      check_interrupt_now();  // before the sentence: a signal may be why
       broken(system_message(number));
     }
     if (got < 0 || code < 0) broken(sentence("broken gzip stream: ", why));

@@ -40,4 +40,10 @@ inline void check_interrupt() {
   }
 }
 
+/// The same at once, after a signal.
+inline void check_interrupt_now() {
+  if (asker.interrupt != nullptr) asker.interrupt->next = {};
+  check_interrupt();
+}
+
 }  // namespace glidepath::detail
