@@ -3,6 +3,7 @@
 
 #include "glidepath/simulate.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,6 +21,8 @@
 #include "simulate/nodes.hpp"
 
 namespace glidepath::detail {
+
+inline constexpr double kRoundingSlack = 1e-9;  ///< relative: more than rounding may change
 
 /// The coarsest of 1, 1e3 and 1e6 ticks a second at which every time of the workload is whole; 1e6
 /// where jobs have rates or share GPUs, whose speeds leave no time whole.
@@ -105,6 +108,13 @@ class Cluster {
     return run.tier < 0 || now <= run.resumes
                ? run.done
                : run.done + static_cast<double>(now - run.resumes) * run.rate;
+  }
+  /// A tick until which a running job that is left alone has not done so much: now where it has,
+  /// and none so late that rounding could count.
+  [[nodiscard]] Tick tick_before(int job, double work) const {
+    const double slack = kRoundingSlack * static_cast<double>(now) + 2;
+    const double length = (work - done(job)) / runs[job].rate * (1 - kRoundingSlack) - slack;
+    return now + static_cast<Tick>(std::clamp(length, 0.0, 1e15));
   }
   [[nodiscard]] const WorkloadJob& submitted(int job) const { return workload.jobs[order[job]]; }
   [[nodiscard]] double seconds(Tick tick) const { return clock.seconds(tick); }

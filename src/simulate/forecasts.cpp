@@ -26,7 +26,6 @@ namespace {
 /// job, as a simulation forecasts thousands.
 constexpr int kSamples = 40;
 constexpr double kLeastShare = 1e-9;             ///< of a law: a smaller part decides no index
-constexpr double kRoundingSlack = 1e-9;          ///< relative: more than rounding may change
 constexpr std::size_t kFirstForecastPoints = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.

@@ -90,11 +90,7 @@ class LiveCrowd {
 
   void renew(int job, Tick finishes) {
     const Predictor::SpreadWithin now = predict_.spread_within(job);
-    const Run& run = cluster_.runs[job];
-    // In ticks, and not so long that rounding could count.
-    const double length = (now.until - cluster_.done(job)) / run.rate * (1 - 1e-9) - 2;
-    seen_[job] = {finishes, cluster_.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15)),
-                  predict_.version(job)};
+    seen_[job] = {finishes, cluster_.tick_before(job, now.until), predict_.version(job)};
     add(bounds_[job], -1);
     bounds_[job] = {below(now.low), above(now.high)};
     add(bounds_[job], 1);

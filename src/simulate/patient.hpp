@@ -50,12 +50,8 @@ class Tenures {
       return -rank.left(running.job, kMedianQuantile);
     }
     [[nodiscard]] static double growth(Tick now) { return static_cast<double>(now); }
-    [[nodiscard]] std::int64_t changes() const {
-      if constexpr (requires { rank.changes(); }) return rank.changes();
-      return 0;
-    }
+    [[nodiscard]] std::int64_t changes() const { return changes_of(rank); }
   };
-  static constexpr double kRoundingSlack = 1e-9;  ///< relative: more than rounding may change
   RunningOrder<Turned> order_;
 };
 

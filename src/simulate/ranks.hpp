@@ -139,23 +139,18 @@ struct GittinsRank {
   }
   [[nodiscard]] Lasting median(const Running& running) const {
     const Predictor::Quantile now = predict.quantile(running.job, kMedianQuantile);
-    return {now.left / cluster.runs[running.job].fastest, until(running.job, now.until)};
+    return {now.left / cluster.runs[running.job].fastest,
+            cluster.tick_before(running.job, now.until)};
   }
   [[nodiscard]] double waiting(int job) const { return key(predict.gittins_rank(job), job); }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
   [[nodiscard]] Ceiling ceiling(const Running& running) const {
     const Predictor::Ceiling now = predict.rank_ceiling(running.job);
-    return {key(now.rank, running.job), until(running.job, now.until)};
+    return {key(now.rank, running.job), cluster.tick_before(running.job, now.until)};
   }
   [[nodiscard]] double key(double rank, int job) const {
     const Run& run = cluster.runs[job];
     return rank / run.fastest * leader.factor(run.gpus);
-  }
-  /// The tick until which a running job has not done so much, and none so late that rounding could
-  /// count.
-  [[nodiscard]] Tick until(int job, double done) const {
-    const double length = (done - cluster.done(job)) / cluster.runs[job].rate * (1 - 1e-9) - 2;
-    return cluster.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15));
   }
 
   Cluster& cluster;

@@ -206,10 +206,7 @@ class Behind {
     }
     [[nodiscard]] double exact(const Running& running) const { return rank.running(running); }
     [[nodiscard]] static double growth(Tick) { return 0; }
-    [[nodiscard]] std::int64_t changes() const {
-      if constexpr (requires { rank.changes(); }) return rank.changes();
-      return 0;
-    }
+    [[nodiscard]] std::int64_t changes() const { return changes_of(rank); }
   };
   RunningOrder<Keys> order_;
   Place first_{};

@@ -122,7 +122,6 @@ class Needs {
   }
 
  private:
-  static constexpr double kSlack = 1e-9;  ///< relative: more than rounding may change
   struct Known {
     Tick finishes = kNever, until = 0, ends = 0;
     std::int64_t changes = 0;
@@ -130,16 +129,9 @@ class Needs {
 
   void renew(const Running& running) {
     if (observer_) return;
-    const Run& run = cluster_.runs[running.job];
     const Predictor::Quantile now = predict_.sample(running.job, kEndQuantile);
-    const double done = cluster_.done(running.job);
-    // In ticks, and not so many that rounding could count.
-    const auto ticks = [&](double work) {
-      const double slack = kSlack * static_cast<double>(cluster_.now) + 2;
-      const double length = (work - done) / run.rate * (1 - kSlack) - slack;
-      return cluster_.now + static_cast<Tick>(std::clamp(length, 0.0, 1e15));
-    };
-    known_[running.job] = {running.finishes, ticks(now.until), ticks(now.work), changes_};
+    known_[running.job] = {running.finishes, cluster_.tick_before(running.job, now.until),
+                           cluster_.tick_before(running.job, now.work), changes_};
   }
 
   const Cluster& cluster_;

@@ -5,6 +5,7 @@
 // along a fill: only the first job of each size can be next.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <queue>
@@ -78,6 +79,13 @@ template <class Rank>
 Tick wake_of(const Rank& rank) {
   if constexpr (requires { rank.wake(); }) return rank.wake();
   return kNever;
+}
+
+/// Another count whenever what a rank said of running jobs lapses.
+template <class Rank>
+std::int64_t changes_of(const Rank& rank) {
+  if constexpr (requires { rank.changes(); }) return rank.changes();
+  return 0;
 }
 
 /// Place of a job in a total order: smaller runs first.
