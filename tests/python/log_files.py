@@ -12,6 +12,16 @@ import numpy as np
 import glidepath as gp
 
 NAN, INF = math.nan, math.inf
+ROWS = range(1, 13)
+
+
+def loss(i: int) -> float:
+    return round(1 + 3 * i**-0.5, 4)
+
+
+LOSSES = [loss(i) for i in ROWS]
+BY_ROW = [float(i) for i in ROWS]
+BY_TEN = [10.0 * i for i in ROWS]
 
 
 def write(path: Path, text: str) -> Path:

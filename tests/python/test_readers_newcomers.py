@@ -11,19 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from log_files import check, one, write
+from log_files import BY_ROW, BY_TEN, LOSSES, ROWS, check, loss, one, write
 
 import glidepath as gp
-
-ROWS = range(1, 13)
-
-
-def loss(i: int) -> float:
-    return round(1 + 3 * i**-0.5, 4)
-
-
-LOSSES = [loss(i) for i in ROWS]
-
 
 # ------------------------------------------------------------------- the last line, not finished
 
@@ -79,8 +69,6 @@ def lines(form: str) -> str:
     )
 
 
-BY_ROW = [float(i) for i in ROWS]
-BY_TEN = [10.0 * i for i in ROWS]
 BY_THOUSAND = [1000.0 * i for i in ROWS]
 BY_BATCH = [400.0 * ((i - 1) // 4) + 100 * ((i - 1) % 4) for i in ROWS]
 

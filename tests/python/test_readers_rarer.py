@@ -9,24 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from log_files import check, one, write
+from log_files import BY_ROW, LOSSES, ROWS, check, loss, one, write
 
 import glidepath as gp
-
-ROWS = range(1, 13)
-
-
-def loss(i: int) -> float:
-    return round(1 + 3 / math.sqrt(i), 4)
 
 
 def score(i: int) -> float:
     return round(0.9 - 0.6 / math.sqrt(i), 4)
 
 
-LOSSES = [loss(i) for i in ROWS]
 SCORES = [score(i) for i in ROWS]
-BY_ROW = [float(i) for i in ROWS]
 RATES = [round(0.01 - i / 10000, 4) for i in ROWS]
 
 

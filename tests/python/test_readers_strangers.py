@@ -8,20 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from log_files import check, one, write
+from log_files import BY_ROW, BY_TEN, LOSSES, ROWS, check, loss, one, write
 
 import glidepath as gp
-
-ROWS = range(1, 13)
-
-
-def loss(i: int) -> float:
-    return round(1 + 3 * i**-0.5, 4)
-
-
-LOSSES = [loss(i) for i in ROWS]
-BY_ROW = [float(i) for i in ROWS]
-BY_TEN = [10.0 * i for i in ROWS]
 
 
 def epochs(form: str, batches: range, count: int = 3) -> str:
