@@ -37,7 +37,7 @@ Workload many_jobs() {
 }
 
 /// A number that is the same for several jobs, falls by steps while a job runs, and grows with time
-/// where it is said to. Its ceiling is what it was at the last step, 20 ticks apart.
+/// by so much a tick. Its ceiling is what it is now, for 20 ticks.
 struct Stepped {
   const Cluster* cluster;
   double per_tick;
@@ -134,7 +134,7 @@ TEST(RunningOrderTest, GivesTheJobsAsASortOfTheirNumbersDoesAndAsksFewOfThem) {
       asked += compared.asked_per_event[i];
       jobs += compared.lengths[i];
     }
-    EXPECT_GT(*std::ranges::max_element(compared.lengths), 64) << "more than two blocks of jobs";
+    EXPECT_GT(*std::ranges::max_element(compared.lengths), 64) << "several blocks of jobs";
     EXPECT_LT(asked, 0.3 * jobs) << "most ceilings hold from one event to the next";
   }
 }
@@ -143,7 +143,7 @@ TEST(RunningOrderTest, GivesNoneWhoseNumberIsLessThanWhatMatters) {
   const Workload workload = many_jobs();
   const SimulationOptions options;
   Cluster cluster(workload, options);
-  struct FirstEvent : Compared {
+  struct Least : Compared {
     using Compared::Compared;
     void schedule() {
       Compared::schedule();
