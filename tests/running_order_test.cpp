@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of running jobs by a number of which most are known by a ceiling alone, against a sort
-// of the numbers themselves.
+// of the numbers themselves, and the time until GPUs come free, against a sort of all ends.
 #include "simulate/running_order.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,8 +13,10 @@
 
 #include <gtest/gtest.h>
 
+#include "common/numbers.hpp"
 #include "common/rng.hpp"
 #include "simulate/cluster.hpp"
+#include "simulate/patient.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -61,19 +64,15 @@ struct Stepped {
   [[nodiscard]] std::int64_t changes() const { return *epoch; }
 };
 
-/// First come, first served; some running jobs are suspended, and at each event the order is
-/// compared with a sort.
-struct Compared {
-  Compared(Cluster& c, double per_tick)
-      : cluster(c), number{&c, per_tick, &epoch, &asked}, order(c, number) {}
+/// First come, first served; some running jobs are suspended.
+struct Served {
+  explicit Served(Cluster& c) : cluster(c) {}
   void arrive(int job) { waiting.push_back(job); }
   void leave(int) {}
   void fail(int) {}
   [[nodiscard]] Tick wake() const { return cluster.live > 0 ? cluster.now + 1 : kNever; }
 
-  void schedule() {
-    if (rng.bits(cluster.now, 2) % 50 == 0) ++epoch;
-    compare();
+  void serve() {
     if (rng.bits(cluster.now, 3) % 4 == 0 && !cluster.running.empty()) {
       const int job = cluster.running[rng.bits(cluster.now, 4) % cluster.running.size()].job;
       cluster.suspend(job);
@@ -83,6 +82,20 @@ struct Compared {
       cluster.start(waiting.front(), 0);
       waiting.pop_front();
     }
+  }
+
+  Cluster& cluster;
+  std::deque<int> waiting{};
+};
+
+/// At each event the order is compared with a sort.
+struct Compared : Served {
+  Compared(Cluster& c, double per_tick)
+      : Served(c), number{&c, per_tick, &epoch, &asked}, order(c, number) {}
+  void schedule() {
+    if (rng.bits(cluster.now, 2) % 50 == 0) ++epoch;
+    compare();
+    serve();
   }
   void compare() {
     std::vector<Place> sorted;
@@ -113,12 +126,10 @@ struct Compared {
     EXPECT_EQ(found->place.job, expected.job) << "at " << cluster.now;
   }
 
-  Cluster& cluster;
   std::int64_t epoch = 0;
   int asked = 0;
   Stepped number;
   RunningOrder<Stepped> order;
-  std::deque<int> waiting{};
   std::vector<int> asked_per_event{}, lengths{};
 };
 
@@ -160,6 +171,96 @@ TEST(RunningOrderTest, GivesNoneWhoseNumberIsLessThanWhatMatters) {
   } compared(cluster, 0.0);
   run(cluster, compared);
   EXPECT_GT(compared.looked, 100);
+}
+
+/// A rank by which a job takes a given time in all, of which now and then another is said.
+struct Medians {
+  const Cluster* cluster;
+  const std::int64_t* epoch;
+
+  [[nodiscard]] double left(int job, double) const {
+    const double all = static_cast<double>(1 + rng.bits(job, 8 + *epoch % 3) % 400) + 0.3;
+    return std::max(0.0, all * static_cast<double>(cluster->per_second) - cluster->done(job));
+  }
+  [[nodiscard]] Lasting median(const Running& running) const {
+    const double now = left(running.job, kMedianQuantile);
+    return {now, now > 0 ? cluster->now + static_cast<Tick>(now) : cluster->now};
+  }
+  [[nodiscard]] std::int64_t changes() const { return *epoch; }
+};
+
+/// At each event the time until GPUs come free is compared with a sort of the ends of all jobs.
+struct Awaited : Served {
+  explicit Awaited(Cluster& c) : Served(c), rank{&c, &epoch}, tenures(c, rank) {}
+  void schedule() {
+    if (rng.bits(cluster.now, 9) % 50 == 0) ++epoch;
+    ends.clear();
+    for (const Running& running : cluster.running) {
+      const Tick pending = std::max<Tick>(0, cluster.runs[running.job].resumes - cluster.now);
+      pending_seen += pending > 0 ? 1 : 0;
+      ends.push_back({static_cast<double>(pending) + rank.left(running.job, kMedianQuantile),
+                      running.gpus, running.job});
+    }
+    tenures.look();
+    compare();
+    if (ends.size() > 3) {
+      const std::size_t gone = rng.bits(cluster.now, 10) % ends.size();
+      tenures.remove(ends[gone].job);
+      ends.erase(ends.begin() + static_cast<std::ptrdiff_t>(gone));
+      compare();
+      const End more{static_cast<double>(rng.bits(cluster.now, 11) % 300), 2, kJobs};
+      tenures.add(more.left, more.gpus, more.job);
+      ends.push_back(more);
+      compare();
+    }
+    serve();
+  }
+
+ private:
+  struct End {
+    double left;
+    int gpus, job;
+  };
+  void compare() {
+    std::ranges::sort(ends, {}, &End::left);
+    for (int i = 0; i < 3; ++i) {
+      const int room = static_cast<int>(rng.bits(cluster.now, 12 + i) % 5);
+      const int gpus = 1 + static_cast<int>(rng.bits(cluster.now, 15 + i) % (kGpus + 10));
+      int got = room;
+      double wait = kInfinity;
+      for (const End& end : ends) {
+        got += end.gpus;
+        if (got < gpus) continue;
+        wait = end.left;
+        break;
+      }
+      const double found = tenures.wait_for(gpus, room);
+      if (wait == kInfinity) {
+        EXPECT_EQ(found, kInfinity);
+      } else {
+        EXPECT_NEAR(found, wait, 0.51) << "to a tick, at " << cluster.now;
+        ++compared;
+      }
+    }
+  }
+  std::int64_t epoch = 0;
+  Medians rank;
+  Tenures<Medians> tenures;
+  std::vector<End> ends;
+
+ public:
+  int compared = 0, pending_seen = 0;
+};
+
+TEST(TenuresTest, GpusComeFreeAsASortOfTheEndsOfAllJobsSaysStartsThatArePendingIncluded) {
+  const Workload workload = many_jobs();
+  SimulationOptions options;
+  options.restart_s = 7;
+  Cluster cluster(workload, options);
+  Awaited awaited(cluster);
+  run(cluster, awaited);
+  EXPECT_GT(awaited.compared, 1000);
+  EXPECT_GT(awaited.pending_seen, 100);
 }
 
 }  // namespace

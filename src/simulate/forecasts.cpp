@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -341,12 +342,13 @@ Predictor::Quantile Predictor::quantile(int job, double p) const {
 /// is that of the quantile p until the cell where it falls has lost so much of its weight.
 Predictor::Cell Predictor::quantile_cell(const Left& known, double done, double p) {
   const WorkLaw& law = known.law;
-  const double weight = p * known.weight;
-  double below = known.first_weight;
-  int i = known.first;
-  while (i + 1 < kLawCells && below < weight) below += law.weight[++i];
+  const double rest = (1 - p) * known.weight;
+  const auto end = law.above.begin() + kLawCells;
+  const auto found =
+      std::lower_bound(law.above.begin() + known.first + 1, end, rest, std::greater());
+  const int i = static_cast<int>(found - law.above.begin()) - 1;
   if (i == known.first) return {i, done};
-  const double spare = (below - p * known.weight - kRoundingSlack * known.weight) / (1 - p);
+  const double spare = (rest - *found - kRoundingSlack * known.weight) / (1 - p);
   const double from = std::max(done, law.edge[known.first]), to = law.edge[known.first + 1];
   const double share = std::clamp(spare / known.first_weight, 0.0, 1.0);
   return {i, from + share * (to - from)};
@@ -402,11 +404,10 @@ void Predictor::find_steps(const WorkLaw& law, double done, std::vector<double>&
     return;
   }
   const Left known = left_of(law, done);
-  double p = known.first_weight;
   int i = known.first;
   for (int k = 0; k < kSamples; ++k) {
-    const double to = known.weight * (k + 0.5) / kSamples;
-    while (i + 1 < kLawCells && p < to) p += law.weight[++i];
+    const double rest = (1 - (k + 0.5) / kSamples) * known.weight;
+    while (i + 1 < kLawCells && law.above[i + 1] > rest) ++i;
     out.push_back(std::max(1.0, known.work(i) - done) / per_second);
   }
 }

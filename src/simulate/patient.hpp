@@ -16,43 +16,53 @@
 
 namespace glidepath::detail {
 
-/// The running jobs by the time until their GPUs come free by themselves, the least first. A time
-/// is its median; the order is that of the times with their sign turned.
+/// The running jobs by when their GPUs come free by themselves, the first first. That is after the
+/// median of the time still needed, to a tick; the order is that of the times until then with their
+/// sign turned.
 template <class Rank>
 class Tenures {
  public:
   Tenures(const Cluster& cluster, const Rank& rank) : order_(cluster, Turned{cluster, rank}) {}
 
-  void look() { order_.look(); }
-  void add(double left, int gpus, int job) { order_.add({{-left, job}, gpus}); }
-  void remove(int job) { order_.remove(job); }
+  void look() {
+    order_.look();
+    free_by_.clear();
+  }
+  void add(double left, int gpus, int job) {
+    order_.add({{-std::round(left), job}, gpus});
+    free_by_.clear();
+  }
+  void remove(int job) {
+    order_.remove(job);
+    free_by_.clear();
+  }
   /// Until so many GPUs have come free, from `room` that are; infinite where there are fewer.
   [[nodiscard]] double wait_for(int gpus, int room) {
-    const Taken* next = order_.at(0);
-    for (std::size_t i = 0; next != nullptr; next = order_.at(++i)) {
-      room += next->gpus;
-      if (room >= gpus) return -next->place.key;
+    const int missing = gpus - room;
+    while (free_by_.empty() || free_by_.back() < missing) {
+      const Taken* next = order_.at(free_by_.size());
+      if (next == nullptr) return kInfinity;
+      free_by_.push_back((free_by_.empty() ? 0 : free_by_.back()) + next->gpus);
     }
-    return kInfinity;
+    const auto last = std::ranges::lower_bound(free_by_, missing);
+    return -order_.at(static_cast<std::size_t>(last - free_by_.begin()))->place.key;
   }
 
  private:
   struct Turned {
     const Cluster& cluster;
     const Rank& rank;
-    /// A run ends no sooner than its median says while that lasts.
     [[nodiscard]] Ceiling ceiling(const Running& running) const {
       const Lasting now = rank.median(running);
-      const double end = static_cast<double>(cluster.now) + now.left;
-      return {kRoundingSlack * end + 1 - now.left, now.until};
-    }
-    [[nodiscard]] double exact(const Running& running) const {
-      return -rank.left(running.job, kMedianQuantile);
+      const Tick pending = cluster.runs[running.job].resumes - cluster.now;
+      const double left = std::max(0.0, static_cast<double>(pending)) + now.left;
+      return {.value = -std::round(left), .until = now.until, .exact = true};
     }
     [[nodiscard]] static double growth(Tick now) { return static_cast<double>(now); }
     [[nodiscard]] std::int64_t changes() const { return changes_of(rank); }
   };
   RunningOrder<Turned> order_;
+  std::vector<int> free_by_;  ///< GPUs of the first of them, of the first two, and so on
 };
 
 /// Preemptive where a start costs something. A job for which the free GPUs are not enough would get

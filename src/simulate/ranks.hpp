@@ -19,7 +19,7 @@ namespace glidepath::detail {
 
 inline constexpr double kMedianQuantile = 0.5;  ///< of the time still needed
 
-/// A time still needed in ticks, and until when the job would end no sooner than that says if its
+/// A time still needed in ticks, and until when the job would end by that when it would now, if its
 /// run goes on as it does.
 struct Lasting {
   double left = 0;

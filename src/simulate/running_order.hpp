@@ -14,17 +14,18 @@
 
 namespace glidepath::detail {
 
-/// What a number of a running job does not exceed before a tick, if the run goes on as it does.
+/// What a number of a running job does not exceed until a tick, if the run goes on as it does: for
+/// this event only, where that tick has come.
 struct Ceiling {
   double value = 0;
   Tick until = 0;
-  bool exact = false;  ///< it is the number itself, now
+  bool exact = false;  ///< it is the number itself
 };
 
 /// The running jobs by a number of each, the largest first, ties by submission. Most ceilings hold
 /// from one event to the next, and only the jobs that may come next are looked at exactly. `Number`
-/// has ceiling(running), exact(running), growth(now), by which ceilings have grown until then, and
-/// changes(), another count whenever all of them lapse.
+/// has ceiling(running), growth(now), by which ceilings have grown until then, changes(), another
+/// count whenever all of them lapse, and exact(running), unless all ceilings are exact.
 template <class Number>
 class RunningOrder {
  public:
@@ -50,9 +51,9 @@ class RunningOrder {
       const bool holds = kept.finishes == running[i].finishes && kept.job == running[i].job;
       if (!holds || cluster_.now >= kept.until) {
         const Ceiling now = number_.ceiling(running[i]);
-        kept = {running[i].finishes, now.until, now.value - growth, running[i].job};
-        if (now.exact) stages_[i] = Stage::exact;
+        kept = {running[i].finishes, now.until, now.value - growth, running[i].job, now.exact};
       }
+      if (kept.exact) stages_[i] = Stage::exact;
       keys_[i] = kept.value + growth;
       offer(i);
     }
@@ -97,6 +98,7 @@ class RunningOrder {
     Tick finishes = kNever, until = 0;
     double value = 0;
     int job = -1;
+    bool exact = false;
   };
   static constexpr std::size_t kBlock = 16;  ///< slots, of which the largest is known
 
@@ -154,7 +156,7 @@ class RunningOrder {
         drop(top);
         return true;
       }
-      keys_[top] = number_.exact(job);
+      if constexpr (requires { number_.exact(job); }) keys_[top] = number_.exact(job);
       stages_[top] = Stage::exact;
       renew(top);
     }
