@@ -15,7 +15,7 @@ namespace {
 
 using Index = std::size_t;
 
-constexpr int kRounds = 12;  ///< of EM from a flat start: few, so that the law stays smooth
+constexpr int kRounds = 6;  ///< of EM from a flat start: few, so that the law stays smooth
 constexpr double kNegligibleChange =
     1e-6;                        ///< relative: of messages that change nothing behind them
 constexpr double kFlatJobs = 4;  ///< jobs that the flat start is worth
