@@ -19,8 +19,7 @@ namespace glidepath::detail {
 
 inline constexpr double kMedianQuantile = 0.5;  ///< of the time still needed
 
-/// A time still needed in ticks, and until when the job would end by that when it would now, if its
-/// run goes on as it does.
+/// A time still needed in ticks. Until a tick it gives the same end, if the run goes on as it does.
 struct Lasting {
   double left = 0;
   Tick until = 0;
