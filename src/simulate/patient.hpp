@@ -16,9 +16,8 @@
 
 namespace glidepath::detail {
 
-/// The running jobs by when their GPUs come free by themselves, the first first. That is after the
-/// median of the time still needed, to a tick; the order is that of the times until then with their
-/// sign turned.
+/// The running jobs by when their GPUs come free by themselves, the soonest first: after the median
+/// of the time still needed, to a tick. The order is that of these times with their sign turned.
 template <class Rank>
 class Tenures {
  public:
